@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -21,7 +21,7 @@ from appliance.adapters.device_http.session import HEADERS, DeviceSession, send_
 from appliance.adapters.device_http.web_socket import DecodeMessage, Messages
 from appliance.adapters.device_json import parse_json
 from appliance.clock import Clock
-from appliance.errors import BadAnswer, Unanswered, Unreachable, Unreadable
+from appliance.errors import AdapterFailed, BadAnswer, Unanswered, Unreachable, Unreadable
 from appliance.tables.addresses import is_numeric
 from appliance.tasks import time_limit
 
@@ -34,6 +34,9 @@ can request."""
 
 MAX_RESPONSE_BYTES = 64 * 1024
 """Size limit of a response. All known devices send less. A response of this size is parsed in a few milliseconds."""
+
+_FAILURES = (aiohttp.ClientError, HttpProcessingError, OSError, UnicodeError)
+"""The errors of an exchange with aiohttp."""
 
 _WINDOW_BITS = {"gzip": 31, "x-gzip": 31, "deflate": 47}
 """Arguments for zlib, by Content-Encoding."""
@@ -109,16 +112,9 @@ class HttpClient:
         if there is no answer, and `BadAnswer` if the answer is not HTTP.
         """
         session, pause, can_repeat = self._session.lasting if repeat else self._session.fresh, RETRY_AFTER_SECS, True
-        has_more = headers or self._middlewares or any(sent[name] is not None for name in sent if name != "json")
         while True:
             try:
-                with self._failing(path):
-                    if has_more:
-                        async with self._open(session, method, path, headers, **sent) as response:
-                            body = await self._read(response.content, response.headers)
-                        found = HttpResponse(status=response.status, headers=response.headers, body=body)
-                    else:
-                        found = await self._exchange_plainly(session, method, path, sent.get("json"))
+                found = await self._exchange_once(session, method, path, headers, **sent)
                 is_busy = found.status in BUSY and (repeat if repeat_busy is None else repeat_busy)
                 if not (is_busy and can_repeat):
                     return found
@@ -129,22 +125,31 @@ class HttpClient:
             await self._clock.sleep(pause)
             session, can_repeat = self._session.fresh, False
 
-    @contextmanager
-    def _failing(self, path: str) -> Iterator[None]:
-        """Convert aiohttp's errors to `BadAnswer` if the device answered, otherwise to `Unreachable`."""
+    async def _exchange_once(
+        self, session: aiohttp.ClientSession, method: str, path: str, headers: Mapping[str, str] | None, **sent: Any
+    ) -> HttpResponse:
         try:
-            yield
-        except aiohttp.WSServerHandshakeError as error:
-            self.answers += 1
-            raise self._refused(path, error.status) from None
-        except (aiohttp.ClientResponseError, HttpProcessingError):
-            self.answers += 1
-            raise Unreadable(f"{self.address} answered with something that is not HTTP") from None
-        except (aiohttp.ClientError, OSError, UnicodeError) as error:
-            if type(error) is aiohttp.ClientError:  # Digest authentication raises this error for a malformed answer
-                self.answers += 1
-                raise BadAnswer(f"{self.address} uses an unsupported authentication scheme") from None
-            raise Unreachable(f"{self.address} does not answer ({reason_of(error)})") from None
+            if headers or self._middlewares or any(sent[name] is not None for name in sent if name != "json"):
+                async with self._open(session, method, path, headers, **sent) as response:
+                    body = await self._read(response.content, response.headers)
+                return HttpResponse(status=response.status, headers=response.headers, body=body)
+            return await self._exchange_plainly(session, method, path, sent.get("json"))
+        except _FAILURES as error:
+            raise self._convert(error, path) from None
+
+    def _convert(self, error: Exception, path: str) -> AdapterFailed:
+        """Return a `BadAnswer` if the device answered, otherwise an `Unreachable`."""
+        failure: AdapterFailed
+        if isinstance(error, aiohttp.WSServerHandshakeError):
+            failure = self._refused(path, error.status)
+        elif isinstance(error, aiohttp.ClientResponseError | HttpProcessingError):
+            failure = Unreadable(f"{self.address} answered with something that is not HTTP")
+        elif type(error) is aiohttp.ClientError:  # Digest authentication raises this error for a malformed answer
+            failure = BadAnswer(f"{self.address} uses an unsupported authentication scheme")
+        else:
+            return Unreachable(f"{self.address} does not answer ({reason_of(error)})")
+        self.answers += 1
+        return failure
 
     def _refused(self, path: str, status: int) -> HttpRefused:
         return HttpRefused(f"{self.address}{path} answered {named_status(status)}", status)
@@ -196,7 +201,7 @@ class HttpClient:
         """
         headers = {"Accept": EVENT_STREAM, **({"Last-Event-ID": last_id} if last_id else {})}
         timeout = aiohttp.ClientTimeout(total=None, sock_read=silence_secs)
-        with self._failing(path):
+        try:
             async with self._open(self._session.fresh, "GET", path, headers, timeout=timeout) as response:
                 self.answers += 1
                 if response.status != 200:
@@ -204,6 +209,8 @@ class HttpClient:
                 if response.content_type != EVENT_STREAM:
                     raise BadAnswer(f"{self.address}{path} did not answer with an event stream")
                 yield read_events(response, self._clock, max_bytes)
+        except _FAILURES as error:
+            raise self._convert(error, path) from None
 
     async def _numeric_address(self) -> str:
         """Return the base URL with a numeric address instead of the host name."""
@@ -228,7 +235,7 @@ class HttpClient:
         socket cannot be opened within `silence_secs`, and `BadAnswer` if the device refuses, or sends a malformed or
         too long message.
         """
-        with self._failing(path):
+        try:
             async with self._session.for_sockets(self._middlewares) as session:
                 async with time_limit(silence_secs):
                     opened = await session.ws_connect(
@@ -242,6 +249,8 @@ class HttpClient:
                 async with opened:
                     self.answers += 1
                     yield Messages(self.address, opened, self._clock, parse or parse_json, self._count_answer)
+        except _FAILURES as error:
+            raise self._convert(error, path) from None
 
     def _count_answer(self) -> None:
         self.answers += 1
@@ -250,8 +259,8 @@ class HttpClient:
         self.answers += 1
         body = bytearray()
         try:
-            while chunk := await content.readany():
-                body += chunk
+            while not content.at_eof():
+                body += await content.readany()
                 self._check_size(len(body))
         except (aiohttp.ClientError, OSError):
             raise Unanswered(f"{self.address} closed the connection during its answer") from None

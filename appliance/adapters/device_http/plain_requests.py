@@ -48,9 +48,10 @@ class PlainRequests:
     ) -> tuple[int, Mapping[str, str], bytes]:
         """Send a request, and return the status, the headers, and the body of the response. The connection can be
         used again if `read` has read the body to its end."""
-        assert session.connector is not None
-        request = self._encode(method, path, json, closes=session.connector.force_close)
-        connection = await session.connector.connect(self._target, [], _NO_LIMITS)
+        connector = session.connector
+        assert connector is not None
+        request = self._encode(method, path, json, closes=connector.force_close)
+        connection = await connector.connect(self._target, [], _NO_LIMITS)
         try:
             protocol, transport = connection.protocol, connection.transport
             assert protocol is not None and transport is not None

@@ -25,8 +25,9 @@ HOMES = {
 }
 VALUES = (6_000, 30_000, 100_000)
 SECONDS = 15
-LIGHTS = 100
-"""Maximum number of lights that one simulated lamp serves at its address."""
+DEVICES = 100
+LIGHTS = 50
+"""The number of lights at each simulated address. An adapter uses at most 64 of them."""
 
 AUTOMATION = """
 return {{
@@ -41,7 +42,7 @@ def measure(_rounds: int) -> Iterator[Sample]:
     """Measure each size once, each in a separate hub."""
     for what, counts in HOMES.items():
         for count in counts:
-            sizes = {"devices": LIGHTS, "automations": 0, "readers": 1, what: count}
+            sizes = {"devices": DEVICES, "automations": 0, "readers": 1, what: count}
             size = f"{count:,} {what}" if count > 1 else f"1 {what.removesuffix('s')}"
             for name, unit, value in _home(**sizes):
                 yield Row(label=f"{size}: {name}", unit=unit).sample(value)

@@ -10,11 +10,15 @@ from benchmarks._frame import Row, Sample
 from benchmarks._node_red import answer, node_red
 from benchmarks._processes import hub, lamps, peer
 
-DEVICES = 100
+BOXES, LAMPS = 2, 50
+DEVICES = BOXES * LAMPS
 SECONDS = 1.5
 PATHS = {
     "one device": (["/devices/lamp0:light:10"], 0.95),
-    "one device after another": ([f"/devices/lamp0:light:{number}" for number in range(10, DEVICES)], 0.95),
+    "one device after another": (
+        [f"/devices/lamp{box}:light:{number}" for box in range(BOXES) for number in range(10, LAMPS)],
+        0.95,
+    ),
     f"{DEVICES} devices": (["/devices"], 0.9),
 }
 """Maps each label to its requests, and to the minimum ratio between the hub's rate and bare Sanic's rate."""
@@ -24,7 +28,7 @@ FLOOR = "bare Sanic, the same bytes"
 
 
 def measure(rounds: int) -> Iterator[Sample]:
-    with peer("lamps", "1", str(DEVICES)) as ports, hub(lamps(ports)) as home:
+    with peer("lamps", str(BOXES), str(LAMPS)) as ports, hub(lamps(ports)) as home:
         wait_until_ready(home.port)
         devices = ask(home.port, "GET", "/devices").decode()
         kept = {"initialize": f"global.set('devices', {devices})"}

@@ -100,10 +100,12 @@ _MULTIPROCESSING = ("Manager", "Pipe", "get_context", "get_start_method", "set_s
 LATE: dict[str, dict[str, Any]] = {
     "ast": {"NodeVisitor": _NodeVisitor, "Return": None, "parse": _late("ast", "parse")},
     "attr.validators": {},
+    "bz2": {},
     "email.headerregistry": {"HeaderRegistry": _HeaderRegistry},
     "idna": {},
     "locale": {},
     "logging.config": {},
+    "lzma": {},
     "multiprocessing": {
         **{name: _late("multiprocessing", name) for name in _MULTIPROCESSING},
         "__path__": getattr(PathFinder.find_spec("multiprocessing"), "submodule_search_locations", None),

@@ -24,11 +24,13 @@ USES = {
     "ast": "import ast; assert ast.literal_eval('[1]') == [1]",
     "ast.NodeVisitor": "import inspect; assert 'class Flag' in inspect.getsource(__import__('enum').Flag)",
     "attr.validators": "import attr; assert attr.validators.instance_of(int)",
+    "bz2": "import bz2; assert bz2.decompress(bz2.compress(b'x')) == b'x'",
     "email.headerregistry": "from email.message import EmailMessage; m = EmailMessage(); m['To'] = 'a <b@c>'; "
     "assert m['To'].addresses[0].username == 'b'; from email.headerregistry import Address; assert Address",
     "idna": "import yarl; assert yarl.URL('http://b\xfccher.example').raw_host.startswith('xn--')",
     "locale": "import locale; assert locale.getlocale()",
     "logging.config": "import logging.config; logging.config.dictConfig({'version': 1})",
+    "lzma": "import shutil, lzma; assert lzma.decompress(lzma.compress(b'x')) == b'x'",
     "multiprocessing": "import multiprocessing, multiprocessing.queues; assert multiprocessing.Pipe()",
     "multiprocessing.context": "from multiprocessing.context import BaseContext; assert BaseContext or True; "
     "from multiprocessing.context import SpawnContext; assert SpawnContext",

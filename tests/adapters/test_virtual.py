@@ -21,6 +21,7 @@ from appliance.home.command_specs import check_offered
 from appliance.home.commands import Command
 from appliance.home.registry import Registry
 from tests.fakes import process
+from tests.fakes.app import open_app
 from tests.fakes.context import context_of
 
 HOME = """
@@ -179,6 +180,23 @@ async def test_every_command_becomes_the_state_and_other_commands_are_refused() 
         for capability, action, value, sentence in REFUSED:
             with pytest.raises(LaresError, match=sentence):
                 check_offered(ALL, specs, Command(capability=capability, action=action, value=value))
+
+
+MANY = "[adapters.virtual]\n" + "".join(
+    f'[[adapters.virtual.devices]]\nid = "d{number}"\nattributes = {{ power = "off" }}\n' for number in range(16)
+)
+
+
+async def test_concurrent_commands_share_a_write_and_those_to_one_device_keep_their_order(tmp_path: Path) -> None:
+    adapters = config.parse(MANY, "default.toml", {}).adapters
+    async with open_app(data_dir=tmp_path, adapters=adapters) as app:
+        ids = [f"virtual:d{number}" for number in range(16)]
+        before = app.hub.document.figures()["sequence"]
+        devices = app.hub.registry.find_devices([*ids, ids[0], ids[0]])
+        command = Command(capability="power", action="toggle")
+        await asyncio.gather(*(app.hub.dispatcher.send([each], command, "device") for each in devices))
+        assert app.hub.document.figures()["sequence"] - before <= 4
+        assert {each.attributes["power"] for each in app.hub.registry.find_devices(ids)} == {"on"}
 
 
 OBSERVED_IN_VAIN: tuple[tuple[Any, str], ...] = (

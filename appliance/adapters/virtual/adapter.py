@@ -27,17 +27,18 @@ class VirtualAdapter(Adapter):
     """The virtual devices of one section. When the adapter starts, the last attributes of the devices are
     restored."""
 
+    concurrency = 16  # concurrent commands share one write to the card
     takes_many = True
 
     def __init__(self, context: AdapterContext, settings: Virtual) -> None:
         super().__init__(context)
         self._record = context.record
         self._devices = {f"{self.name}:{each.id}": each for each in settings.devices}
-        self._lock = asyncio.Lock()
+        self._have_devices = asyncio.Event()
 
     async def run(self) -> None:
-        async with self._lock:  # commands and observations must wait until their devices exist
-            await in_steps(self.clock, self._publishing(self.publish.list_devices()))
+        await in_steps(self.clock, self._publishing(self.publish.list_devices()))
+        self._have_devices.set()
         self.publish.full_list((), present=self._devices)
         self.publish.answered()
         self.publish.started()
@@ -63,12 +64,12 @@ class VirtualAdapter(Adapter):
     async def command_many(self, device_ids: Sequence[str], command: Command) -> Sequence[CommandResult]:
         """Set the attributes of the devices. Raise `StoreFailed` if the change cannot be stored. In that case, no
         device has changed."""
-        async with self._lock:
-            changes = {}
-            for device_id in device_ids:
-                found = self.publish.find(device_id)
-                changes[device_id] = {} if found is None else changes_of(command, found.attributes)
-            await self._show(changes)
+        await self._have_devices.wait()
+        changes = {}
+        for device_id in device_ids:
+            found = self.publish.find(device_id)
+            changes[device_id] = {} if found is None else changes_of(command, found.attributes)
+        await self._show(changes)
         return [CommandResult() for _ in device_ids]
 
     @property
@@ -106,7 +107,8 @@ class VirtualAdapter(Adapter):
             raise MalformedRequest("the operation observe needs attributes, an event, or both")
         device = self._device(device_id)
         shown, happened = _check_all(device, attributes, event, payload.get("data"))
-        async with self._lock:
+        await self._have_devices.wait()
+        async with self.gate.lock([device_id]):
             await self._show({device_id: shown})
             if happened is not None:
                 self.publish.event(device_id, *happened)

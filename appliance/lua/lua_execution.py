@@ -69,7 +69,10 @@ class Channel(Protocol):
         """Stop the execution's Lua in the worker, even during a computation."""
 
     def leave(self, execution: LuaExecution) -> None:
-        """Remove an ended execution."""
+        """Remove an execution whose Lua has ended."""
+
+    def release(self, execution: LuaExecution) -> None:
+        """Let another execution begin, because the hub's side of this execution has ended."""
 
 
 FindWorker = Callable[["LuaExecution", str], Channel | str]
@@ -191,6 +194,8 @@ class LuaExecution:
             if self._cancel_timer is not None:
                 self._cancel_timer.cancel()
             self._stop()
+            if self.number:
+                self._worker.release(self)
 
     def describe_activity(self) -> tuple[str, str]:
         """Return the execution's status (`queued`, `running`, or `waiting`), and a description of its activity."""

@@ -18,7 +18,7 @@ MAX_RUNNING = 64
 
 MAX_BEGUN = 256
 """Maximum number of begun scenes and automations in one worker. An execution that sleeps or waits for a scene is not
-counted. Each begun execution occupies memory in the worker until it ends."""
+counted. Each begun execution occupies memory until it ends. A replaced execution ends only when its call returns."""
 
 MAX_UNBEGUN = 64
 """Maximum number of scenes and automations that wait in one worker to begin. Further ones wait in their executor."""
@@ -178,8 +178,11 @@ class Worker(asyncio.BufferedProtocol):
 
     def leave(self, execution: LuaExecution) -> None:
         self._executions.pop(execution.number, None)
-        self._begun.discard(execution)
         self._note_idle(execution)
+
+    def release(self, execution: LuaExecution) -> None:
+        self._begun.discard(execution)
+        self._send_soon()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
@@ -307,6 +310,9 @@ class Worker(asyncio.BufferedProtocol):
     def _note_idle(self, execution: LuaExecution) -> None:
         """Free the execution's slot, because its Lua has paused or ended."""
         self._running.discard(execution)
+        self._send_soon()
+
+    def _send_soon(self) -> None:
         if self._others or self._unbegun:  # first, let an immediate answer to a call arrive
             asyncio.get_running_loop().call_soon(self._send_waiting)
 

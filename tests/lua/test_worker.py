@@ -125,6 +125,21 @@ async def test_many_executions_begin_one_after_another_and_those_that_sleep_do_n
     assert len(notes.asked) == 600
 
 
+async def test_a_replaced_execution_that_waits_for_a_call_keeps_its_place() -> None:
+    gate = asyncio.Event()
+    notes = Notes(lambda *_: gate.wait())
+    async with open_pool() as pool:
+        every = [start(pool, scene(TRIVIAL), notes, name="x") for _ in range(MAX_BEGUN + 10)]
+        await until(lambda: len(notes.asked) == MAX_BEGUN)
+        for each in every[:MAX_BEGUN]:
+            each.stop_after_call()
+        await pool.compile(file("return {}"))  # the worker has stopped the Lua of the replaced executions
+        assert len(notes.asked) == MAX_BEGUN
+        gate.set()
+        await asyncio.gather(*map(ended, every[MAX_BEGUN:]))
+    assert len(notes.asked) == MAX_BEGUN + 10
+
+
 @pytest.mark.parametrize("body", ["print('on') while true do end", "print('on') ctx:sleep(1)"])
 async def test_a_hanging_worker_is_killed_and_its_sleeping_executions_are_answered(body: str) -> None:
     async with open_pool(ExecutionLimits(max_running_secs=60.0)) as pool:

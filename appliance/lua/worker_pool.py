@@ -142,7 +142,8 @@ class WorkerPool:
     ) -> LuaExecution:
         """Begin an execution in a worker: the file's top-level code, then `execute(ctx)` or `execute(ctx, event)`.
         The caller must then await the execution's `run`."""
-        return self._begin(FrameKind.EXECUTE, source, b"" if event is None else orjson.dumps(event), calls, name)
+        given = b"" if event is None else bytes(memoryview(orjson.dumps(event)))  # bytes from orjson occupy 4 KiB
+        return self._begin(FrameKind.EXECUTE, source, given, calls, name)
 
     @property
     def is_full(self) -> bool:

@@ -259,11 +259,13 @@ class Hub:
         return self._store.is_stored
 
     def begin_to_stop(self) -> None:
-        """Disable timers, triggers, schedules, backups, and commands over MQTT. Running executions continue."""
+        """Disable timers, triggers, schedules, backups, and commands over MQTT. Cancel waiting automations. Running
+        executions continue."""
         self.is_stopping = True
         hurry()
         self.environment.timers.pause()
         self.automations.engine.disarm()
+        self.automations.executor.begin_to_stop()
 
     def is_working(self, until: float) -> bool:
         """Return whether a running execution could still end before `until`, a time in seconds of the monotonic

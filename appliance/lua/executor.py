@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from secrets import token_hex
 from typing import Any
@@ -14,6 +13,7 @@ from msgspec import Struct
 
 from appliance.clock import Clock
 from appliance.errors import ExecutionCancelled, NotFound
+from appliance.event_loop import in_steps
 from appliance.history.execution_history import ExecutionEntry, ExecutionHistory, ExecutionStatus
 from appliance.lua.context import Context
 from appliance.lua.lua_execution import LuaExecution
@@ -133,8 +133,9 @@ class Executor:
         self._clock = clock
         self._running: dict[Execution, None] = {}
         self._waiting: dict[str, dict[Execution, None]] = {}
-        self._unstarted: deque[Execution] = deque()
+        self._unstarted: dict[Execution, None] = {}
         self._ended = dict.fromkeys(ExecutionStatus, 0)
+        self._is_stopping = False
         self._tasks = Tasks()
 
     async def __aenter__(self) -> Executor:
@@ -145,13 +146,18 @@ class Executor:
         await asyncio.gather(*(execution.ended for execution in self._running))
         await self._tasks.__aexit__()
 
+    def begin_to_stop(self) -> None:
+        """Cancel all waiting executions in the background. Running executions continue."""
+        self._is_stopping = True
+        self._tasks.start(in_steps(self._clock, self._cancel_waiting()), "end of waiting executions")
+
     def cancel_all(self) -> None:
         """Cancel all running and waiting executions because the hub is stopping.
 
         Log one line for each running execution, with its activity.
         """
-        for execution in self._all_waiting():
-            self._end(execution, ExecutionStatus.CANCELLED, STOPPED)
+        for _ in self._cancel_waiting():
+            pass
         for execution in tuple(self._running):
             if execution.lua is not None:
                 doing = execution.lua.describe_activity()[1]
@@ -235,6 +241,13 @@ class Executor:
         for execution in (*self._waiting.get(id_, ()),):
             self._end(execution, ExecutionStatus.SKIPPED, because)
 
+    def _cancel_waiting(self) -> Iterator[None]:
+        """Cancel the executions that have not begun, one per step."""
+        for execution in (*self._all_waiting(), *self._unstarted):
+            if execution.lua is None and not execution.ended.done():  # another task may have ended it
+                self._end(execution, ExecutionStatus.CANCELLED, STOPPED)
+            yield
+
     def _all_waiting(self) -> list[Execution]:
         return [execution for waiting in self._waiting.values() for execution in waiting]
 
@@ -247,7 +260,7 @@ class Executor:
         if not is_waited_for and (self._unstarted or self._pool.is_full):
             if not self._unstarted:
                 self._tasks.start(self._start_later(), "start of executions")
-            self._unstarted.append(execution)
+            self._unstarted[execution] = None
         else:
             self._start(execution)
 
@@ -255,9 +268,9 @@ class Executor:
         """Start the automations for which the pool had no room, in order. Until then, they need little memory."""
         while self._unstarted:
             await self._pool.wait_for_room()
-            if (execution := self._unstarted[0]) in self._running:
+            if (execution := next(iter(self._unstarted), None)) is not None:
+                del self._unstarted[execution]
                 self._start(execution)
-            self._unstarted.popleft()
 
     def _start(self, execution: Execution) -> None:
         request = execution.request
@@ -301,12 +314,13 @@ class Executor:
 
     def _start_next(self, id_: str) -> None:
         waiting = next(iter(self._waiting.get(id_, ())), None)
-        if waiting is not None and not self._counted(id_):
+        if waiting is not None and not self._is_stopping and not self._counted(id_):
             del self._waiting[id_][waiting]
             self._begin(waiting)
 
     def _end(self, execution: Execution, status: ExecutionStatus, error: str | None) -> None:
         self._running.pop(execution, None)
+        self._unstarted.pop(execution, None)
         if self._unfinished is not None:
             self._unfinished.end(execution.id)
         self._waiting.get(execution.request.id, {}).pop(execution, None)

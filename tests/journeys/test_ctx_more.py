@@ -291,6 +291,20 @@ async def test_a_waiting_execution_does_not_begin_after_its_automation_is_disabl
         assert (await app.post("/automations/queue/cancel")).json == {"status": "ok", "cancelled": 1}
 
 
+async def test_a_stop_cancels_waiting_automations_but_running_ones_continue(tmp_path: Path) -> None:
+    from appliance.home.events import SystemErrorReported
+
+    async with open_app(root=write(tmp_path, FILES)) as app:
+        for _ in range(3):
+            app.hub.bus.publish(SystemErrorReported(message="x"))
+        await until(lambda: app.hub.automations.figures()["waiting"] == 2)
+        app.hub.begin_to_stop()
+        await until(lambda: app.hub.automations.figures()["waiting"] == 0)
+        entries = (await app.get("/automations/queue/history")).json["entries"]
+        assert [(each["status"], each["error"]) for each in entries] == [("cancelled", "the hub stopped")] * 2
+        assert (await app.post("/automations/queue/cancel")).json == {"status": "ok", "cancelled": 1}
+
+
 SOURCE = "automation:x"
 
 

@@ -259,8 +259,11 @@ class ConfigFailed(LaresError):
     """The configuration is invalid. `faults` contains all faults, sorted by file and line."""
 
     def __init__(self, faults: list[Fault]) -> None:
-        super().__init__("\n".join(str(fault) for fault in faults))
+        super().__init__(faults)
         self.faults = faults
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines)
 
     @property
     def lines(self) -> Sequence[str]:

@@ -15,6 +15,7 @@ from appliance.adapters.lua_kinds.section import LuaSection
 from appliance.automations.automations import Automations
 from appliance.automations.definition import AutomationDefinition
 from appliance.automations.names import HomeNames
+from appliance.computing import compute_alone
 from appliance.config import Config
 from appliance.errors import ConfigFailed, Fault, ScriptFailed
 from appliance.files.file_locations import FileLocation
@@ -29,6 +30,10 @@ from appliance.tasks import Tasks
 
 MAX_FAULTS = 200
 """Maximum number of errors, and of warnings, in the result of a check."""
+
+
+FILES_THREAD = "files"
+"""The thread that checks files and hides their secrets."""
 
 
 class CheckedText(Struct, frozen=True, kw_only=True):
@@ -91,11 +96,11 @@ class FileChecks:
         except UnicodeDecodeError:
             return CheckedText(errors=(Fault(location.path, 1, "is not UTF-8 text"),))
         except ConfigFailed as failed:
-            return CheckedText(errors=await asyncio.to_thread(_first, failed.faults))
+            return CheckedText(errors=await compute_alone(FILES_THREAD, _first, failed.faults))
         except ScriptFailed as failed:
             return CheckedText(errors=(fault_of(failed, source),))
         own = (each for each in found if each.file == location.path)
-        return CheckedText(warnings=await asyncio.to_thread(_first, own))
+        return CheckedText(warnings=await compute_alone(FILES_THREAD, _first, own))
 
     async def _check_scene(self, source: Source) -> list[Fault]:
         file = await self._scenes.check_text(source)
@@ -120,12 +125,13 @@ class FileChecks:
             return config.parse(source.text.decode(), self._config.file, os.environ)
 
         try:
-            found = await asyncio.to_thread(parse)
+            found = await compute_alone(FILES_THREAD, parse)
             sections = [each for each in found.adapters.values() if isinstance(each, LuaSection)]
             if faults := await self._kinds.check_sections(sections):
                 raise ConfigFailed(faults)
         except ConfigFailed as failed:
-            raise ConfigFailed(await asyncio.to_thread(self._own_faults, failed.faults, source.name)) from None
+            own = await compute_alone(FILES_THREAD, self._own_faults, failed.faults, source.name)
+            raise ConfigFailed(own) from None
         return [_split(warning, self._config.file, source.name) for warning in found.warnings]
 
     def _own_faults(self, faults: Sequence[Fault], name: str) -> list[Fault]:
@@ -137,8 +143,8 @@ class FileChecks:
         """Return a fault for each unknown name in the text and in the automation that the text defines. Check the
         names as if the text were saved."""
         names = (await self._names()).with_source(source)
-        return await asyncio.to_thread(
-            lambda: [*(() if file is None else names.faults_of(file)), *names.inspect(source)]
+        return await compute_alone(
+            FILES_THREAD, lambda: [*(() if file is None else names.faults_of(file)), *names.inspect(source)]
         )
 
     async def _find_undefined(self, source: Source) -> list[Fault]:
@@ -158,7 +164,7 @@ def _split(warning: str, file: str, name: str) -> Fault:
 def _first(faults: Iterable[Fault]) -> tuple[Fault, ...]:
     """Return the first faults by line, without duplicates. If there are more than `MAX_FAULTS`, the last fault
     states how many are omitted."""
-    found = sorted({*faults})
+    found = sorted(dict.fromkeys(each for each in faults))  # most faults are in order, so the sort is short
     if len(found) <= MAX_FAULTS:
         return tuple(found)
     rest = Fault(found[0].file, 0, f"has {len(found) - MAX_FAULTS} further faults; correct the listed ones first")

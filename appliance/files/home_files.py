@@ -15,10 +15,11 @@ from typing import Any
 from msgspec import Struct, convert
 
 from appliance.clock import Clock, from_millis
+from appliance.computing import compute_alone
 from appliance.config import Config
 from appliance.errors import Fault, FileChanged, Invalid, InvalidFile, NotFound, StoreFailed, TooLarge
 from appliance.files import toml_secrets
-from appliance.files.file_checks import CheckedText, FileChecks
+from appliance.files.file_checks import FILES_THREAD, CheckedText, FileChecks
 from appliance.files.file_locations import FileLocation, FileLocations
 from appliance.files.secret_settings import secret_tester
 from appliance.lua.reload import Reloaded
@@ -120,7 +121,7 @@ class HomeFiles:
         location, data = await self._find(path)
         return FileText(
             path=location.path,
-            text=await asyncio.to_thread(self._shown, location, data),
+            text=await compute_alone(FILES_THREAD, self._shown, location, data),
             version=self._version_of(data),
         )
 
@@ -160,7 +161,7 @@ class HomeFiles:
         """Return the configuration's text with secrets, its text without secrets, and its version."""
         location = self.locations.get(self.locations.config_path)
         data = await asyncio.to_thread(location.read) or b""
-        shown = await asyncio.to_thread(self._shown, location, data)
+        shown = await compute_alone(FILES_THREAD, self._shown, location, data)
         return _text_of(location, data), shown, self._version_of(data)
 
     async def delete(self, path: str) -> None:
@@ -194,7 +195,7 @@ class HomeFiles:
         async with self._lock:
             before = await asyncio.to_thread(location.read)
             self._require_version(location, before, version)
-            faults, full = await self._with_secrets(location, await asyncio.to_thread(change, before))
+            faults, full = await self._with_secrets(location, await compute_alone(FILES_THREAD, change, before))
             checked = CheckedText(errors=tuple(faults)) if faults else await self.checks.check(location, full)
             if checked.errors:
                 raise InvalidFile(location.path, checked.errors)
@@ -210,7 +211,7 @@ class HomeFiles:
     async def _delete(self, location: FileLocation) -> None:
         async with self._lock:
             _, data = await self._find(location.path)
-            kept = (await asyncio.to_thread(self._shown, location, data)).encode()
+            kept = (await compute_alone(FILES_THREAD, self._shown, location, data)).encode()
             await self._write(location, partial(self._saved.delete, location.path, self._clock.now(), previous=kept))
             log.info("deleted %s", location.path)
             await self._reload(location)
@@ -253,7 +254,7 @@ class HomeFiles:
             before = was.decode(errors="replace")
             return toml_secrets.put_back(data.decode(), before, secret_tester(self._secret_settings(), data, was))
 
-        text, unknown = await asyncio.to_thread(put_back)
+        text, unknown = await compute_alone(FILES_THREAD, put_back)
         return [Fault(location.path, line, message) for line, message in unknown], text.encode()
 
     async def _find(self, path: str) -> tuple[FileLocation, bytes]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import re
 from collections.abc import Mapping, Sequence
@@ -11,8 +10,10 @@ from typing import Any
 
 from msgspec import Struct
 
+from appliance.computing import compute_alone
 from appliance.config import bundled_config
 from appliance.errors import Fault, FileExists, Invalid, NotFound
+from appliance.files.file_checks import FILES_THREAD
 from appliance.files.home_files import HomeFiles, SavedFile
 from appliance.files.recipe_fields import FieldFault, RecipeField, line_starts, read_fields, value_of
 from appliance.home.texts import MAX_NAME_CHARS
@@ -85,14 +86,14 @@ class Recipes:
 
     async def list_recipes(self) -> list[Recipe]:
         """Return all usable recipes, sorted by id."""
-        recipes, faults = await asyncio.to_thread(self._read)
+        recipes, faults = await compute_alone(FILES_THREAD, self._read)
         for fault in faults:
             log.warning("%s", fault)
         return [recipes[id_] for id_ in sorted(recipes)]
 
     async def get(self, id_: str) -> Recipe:
         """Return the usable recipe with this id. Raise `NotFound` for an unknown id."""
-        recipes, _ = await asyncio.to_thread(self._read)
+        recipes, _ = await compute_alone(FILES_THREAD, self._read)
         if id_ not in recipes:
             raise NotFound("recipe", id_)
         return recipes[id_]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import Mapping
 from functools import partial
@@ -12,7 +11,9 @@ from msgspec import Struct
 
 from appliance import config
 from appliance.adapters.lua_kinds.section import LuaSection
+from appliance.computing import compute_alone
 from appliance.errors import ConfigFailed, FileExists, Invalid, InvalidFile, NotFound
+from appliance.files.file_checks import FILES_THREAD
 from appliance.files.home_files import HomeFiles, SavedFile
 from appliance.files.section_trial import SectionTrials, Trial
 from appliance.files.toml_edit import remove_section, set_keys
@@ -40,7 +41,7 @@ class Sections:
     async def list_sections(self) -> tuple[str, list[Section]]:
         """Return the file's version and its sections by name. Raise `Invalid` if the file is not TOML."""
         _, shown, version = await self._files.read_config()
-        stated = await asyncio.to_thread(_adapters_in, shown)
+        stated = await compute_alone(FILES_THREAD, _adapters_in, shown)
         return version, [_section_of(name, raw) for name, raw in sorted(stated.items()) if isinstance(raw, dict)]
 
     async def save(
@@ -79,12 +80,12 @@ class Sections:
         invalid recording.
         """
         stored, _, _ = await self._files.read_config()
-        before = (await asyncio.to_thread(_adapters_in, stored)).get(name) or {}
+        before = (await compute_alone(FILES_THREAD, _adapters_in, stored)).get(name) or {}
         source, faulty = None, self._file
         try:
             if text is None:
                 changes = _changes(name, kind, values, before)
-                full = await asyncio.to_thread(set_keys, stored, name, {**changes, "enabled": True})
+                full = await compute_alone(FILES_THREAD, set_keys, stored, name, {**changes, "enabled": True})
                 settings = await self._parse(name, full)
             else:
                 faulty = self._files.locations.kind_path(kind)
@@ -101,7 +102,7 @@ class Sections:
         if checked.errors:
             raise ConfigFailed(list(checked.errors))
         parse = partial(config.parse, text, str(self._files.locations.get(self._file).file), os.environ)
-        return (await asyncio.to_thread(parse)).adapters[name]
+        return (await compute_alone(FILES_THREAD, parse)).adapters[name]
 
 
 def _adapters_in(text: str) -> dict[str, Any]:

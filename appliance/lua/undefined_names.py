@@ -89,7 +89,7 @@ def _find(sources: Sequence[Source], others: Sequence[Source], known: Known, met
     extended = set().union(*(each.extended for each in names))
     every = [*known, *given]
     sentences: dict[tuple[str, str | None], str] = {}
-    faults = set()
+    faults: dict[Fault, None] = {}
     for source in sources:
         tokens = _padded(source)
         for line, name, member in (*_undefined(tokens, known, given, extended), *_no_methods(tokens, methods, given)):
@@ -97,7 +97,7 @@ def _find(sources: Sequence[Source], others: Sequence[Source], known: Known, met
                 candidates = every if member is None else known.get(name, methods)
                 near = nearest(member or name, candidates, 0.7) if len(sentences) < MAX_HINTS else None
                 sentences[name, member] = _sentence(name, member, near)
-            faults.add(Fault(source.name, line, sentences[name, member]))
+            faults[Fault(source.name, line, sentences[name, member])] = None
     return sorted(faults)
 
 

@@ -1,15 +1,20 @@
-"""Checks of files run one at a time."""
+"""Checks of files run one at a time, and compute on one thread."""
 
 from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from threading import current_thread
 from typing import Any, cast
 
+from appliance import config
+from appliance.clock import Clock
 from appliance.errors import Fault, ScriptFailed
-from appliance.files.file_checks import FileChecks
+from appliance.files.file_checks import CheckedText, FileChecks
 from appliance.files.file_locations import FileLocation
+from appliance.files.home_files import HomeFiles
 from appliance.lua.source import Source
+from appliance.store.disk import Disk
 
 SCRIPT = FileLocation(kind="script", path="scripts/a.lua", file=Path("scripts/a.lua"))
 
@@ -46,3 +51,37 @@ async def test_one_check_runs_at_a_time_even_after_a_cancelled_one() -> None:
     results = await asyncio.gather(*asked[2:])
     assert [each.errors[0].message for each in results] == ["is wrong"] * 4
     assert pool.most == 1 and pool.begun == 5
+
+
+class NoChecks:
+    """Checks that find no faults."""
+
+    async def check(self, location: FileLocation, text: bytes) -> CheckedText:
+        """Return no faults."""
+        return CheckedText()
+
+
+async def test_concurrent_checks_of_the_configuration_put_their_secrets_back_on_one_thread(tmp_path: Path) -> None:
+    threads = set[str]()
+
+    def list_secrets() -> dict[str, frozenset[str]]:
+        threads.add(current_thread().name)
+        return {}
+
+    file = tmp_path / "config" / "default.toml"
+    file.parent.mkdir()
+    file.write_text("[automations]\nenabled = false\n")
+    unused = cast("Any", None)
+    files = HomeFiles(
+        config.load(file, {}),
+        Disk(tmp_path),
+        cast("Any", NoChecks()),
+        Clock(),
+        unused,
+        run=unused,
+        reload_valid={},
+        secret_settings=list_secrets,
+    )
+    text = "".join(f"[adapters.a{number}]\nenabled = false\n" for number in range(500))
+    await asyncio.gather(*(files.check("config/default.toml", text) for _ in range(6)))
+    assert len(threads) == 1

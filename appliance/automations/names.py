@@ -28,7 +28,7 @@ from appliance.home.values import Value
 from appliance.lua.called_names import called_names
 from appliance.lua.catalog import LoadedFile
 from appliance.lua.folder import Contents, folder_of, modules_of
-from appliance.lua.source import Source
+from appliance.lua.source import FieldLines, Source
 from appliance.tables.checks import format_value, nearest, suggest
 from appliance.tables.fields import Path, Problem, located
 
@@ -170,8 +170,9 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
     def faults_of(self, file: LoadedFile[AutomationDefinition]) -> list[Fault]:
         """Return a fault for every unknown name in the automation's triggers and conditions."""
         source, definition = file.source, file.definition
-        found = located(self.warnings_of(definition), source.name, lambda path: source.line_of(*map(str, path)))
-        return [Fault(each.file, each.line or source.line_of_return, each.message) for each in found]
+        lines = FieldLines(source)
+        found = located(self.warnings_of(definition), source.name, lambda path: lines.find(*map(str, path)))
+        return [Fault(each.file, each.line or lines.of_return, each.message) for each in found]
 
     def warnings_of(self, definition: AutomationDefinition) -> Iterator[Problem]:
         """Yield a problem for each unknown name; see `faults_of`."""

@@ -17,7 +17,7 @@ from appliance.errors import ConfigFailed, Fault, NotFound, Resource, ScriptFail
 from appliance.log_limit import log_warnings
 from appliance.lua.folder import Contents, Folder, read_folder
 from appliance.lua.hints import ErrorContext, hint_of
-from appliance.lua.source import Source
+from appliance.lua.source import FieldLines, Source
 from appliance.tables.checks import LUA, nearest, suggest
 from appliance.tables.fields import Findings, Problem, Table, located
 
@@ -322,7 +322,7 @@ def _without_copies(files: Iterable[LoadedFile[T]]) -> tuple[tuple[LoadedFile[T]
 def _repeats(file: LoadedFile[T], first: str) -> Fault:
     taken = f"{first} already has the id '{file.definition.id}'"
     message = f"{taken} and takes precedence; give this file another id"
-    return Fault(file.source.name, file.source.line_of("id"), message)
+    return Fault(file.source.name, FieldLines(file.source).find("id"), message)
 
 
 def read_definition(
@@ -355,7 +355,10 @@ def _located(problems: Iterable[Problem], source: Source) -> list[Fault]:
 
     A problem without a line gets the line of the table's `return`.
     """
-    faults = located(problems, source.name, lambda path: source.line_of(*map(str, path)))
-    at = source.line_of_return
-    hinted = ((fault.line or at, fault.message + hint_of(ErrorContext(message=fault.message))) for fault in faults)
+    lines = FieldLines(source)
+    faults = located(problems, source.name, lambda path: lines.find(*map(str, path)))
+    hinted = (
+        (fault.line or lines.of_return, fault.message + hint_of(ErrorContext(message=fault.message)))
+        for fault in faults
+    )
     return sorted(Fault(source.name, line, message) for line, message in hinted)

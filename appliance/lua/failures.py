@@ -10,7 +10,7 @@ from itertools import islice
 from appliance.errors import ExecutionCancelled, Fault, ScriptFailed
 from appliance.lua.execution_limits import ExecutionLimits
 from appliance.lua.hints import ErrorContext, hint_of
-from appliance.lua.source import Source
+from appliance.lua.source import FieldLines, Source
 from appliance.lua_worker.protocol import FrameKind, Reason, WorkerFrame
 
 MAX_LINE_CHARS = 400
@@ -68,7 +68,8 @@ def _fault(message: str, position: str, absent: str, *, files: Sequence[Source],
     file, line = _position(position, files)
     if (returned := _RETURNED.match(message)) is not None:  # the returned value is invalid; no line was running
         path = re.findall(r"[a-zA-Z_]\w*", returned["path"])
-        line = files[0].line_of(*path) or files[0].line_of_return or line
+        lines = FieldLines(files[0])
+        line = lines.find(*path) or lines.of_return or line
     context = ErrorContext(message=message, absent=absent)
     # coroutine.wrap puts an additional position before the message
     while (found := _POSITION.match(context.message)) is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Sized
-from functools import lru_cache, wraps
+from functools import cached_property, wraps
 from hashlib import blake2b
 from operator import attrgetter
 from pathlib import Path
@@ -46,12 +46,23 @@ class Source(Struct, frozen=True, kw_only=True):
         text = self.text.removeprefix(_MARK)
         return text[len(text.split(b"\n", 1)[0]) :] if text.startswith(b"#") else text
 
-    def line_of(self, *path: str) -> int:
+
+class FieldLines:
+    """The lines of the fields in a text. The first call reads the text, because most texts have no faults."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+
+    @cached_property
+    def _fields(self) -> dict[str, list[LuaToken]]:
+        return _fields_of(self._source.text.removeprefix(_MARK))
+
+    def find(self, *path: str) -> int:
         """Return the line of a field's assignment, or 0 if it is unknown. The path `("trigger", "above")` means the
         field `above` inside `trigger`."""
         found = NO_TOKEN
         for key in path:
-            tokens = _fields_of(self.text.removeprefix(_MARK)).get(key, [])
+            tokens = self._fields.get(key, [])
             position = bisect_right(tokens, _position_of(found), key=_position_of)
             if position == len(tokens):
                 return 0
@@ -59,13 +70,11 @@ class Source(Struct, frozen=True, kw_only=True):
         return found.line
 
     @property
-    def line_of_return(self) -> int:
-        """Return the line of the last unindented `return`, or 0 if there is none. The file's table begins on this
-        line."""
-        return self.line_of(_LAST_RETURN)
+    def of_return(self) -> int:
+        """The line of the last unindented `return`, or 0 if there is none. The file's table begins on this line."""
+        return self.find(_LAST_RETURN)
 
 
-@lru_cache(maxsize=4)
 def _fields_of(text: bytes) -> dict[str, list[LuaToken]]:
     """Return the tokens that set fields, by name. The key `_LAST_RETURN` contains the last unindented `return`."""
     fields: defaultdict[str, list[LuaToken]] = defaultdict(list)

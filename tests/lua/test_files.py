@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 from pathlib import Path
@@ -17,7 +18,8 @@ from appliance.lua.catalog import Catalog
 from appliance.lua.folder import MAX_FOLDER_BYTES, Contents, Folder
 from appliance.lua.reload import Reloader
 from appliance.lua.scripts import Scripts
-from appliance.lua.source import MAX_FILE_BYTES, Source, load
+from appliance.lua.source import MAX_FILE_BYTES, FieldLines, Source, load
+from appliance.lua.tokens import LuaToken
 from appliance.tables.checks import Function
 from tests.automations.homes import BERLIN, NOW
 from tests.fakes.automations import automation, write
@@ -131,11 +133,17 @@ def source(text: str) -> Source:
     ],
 )
 def test_the_line_of_a_field(path: tuple[str, ...], line: int) -> None:
-    assert source(TEXT).line_of(*path) == line
+    assert FieldLines(source(TEXT)).find(*path) == line
 
 
 def test_a_byte_order_mark_does_not_hide_the_line_of_the_table() -> None:
-    assert source("\ufeffreturn {}\n").line_of_return == 1
+    assert FieldLines(source("\ufeffreturn {}\n")).of_return == 1
+
+
+def test_the_fields_of_a_text_leave_the_memory_with_their_finder() -> None:
+    assert FieldLines(source(TEXT)).find("id") > 0
+    lists = (each for each in gc.get_objects() if isinstance(each, list))
+    assert not [each for each in lists if each and isinstance(each[0], LuaToken)]
 
 
 async def test_line_numbers_begin_at_the_files_first_line() -> None:

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from appliance import config
 from appliance.api.hooks import read_data
 from appliance.api.roles import Principal, Role
 from appliance.errors import Forbidden
@@ -44,8 +43,7 @@ async def shared(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[App]
         "automations/door.lua": automation("door", f"{{ type = 'webhook', hook = '{DOOR}' }}"),
     }
     root = write(tmp_path_factory.mktemp("home"), files)
-    adapters = config.parse(HOME, "default.toml", {}).adapters
-    async with open_app(root=root, adapters=adapters, toml="[api.rate_limit]\nenabled = false\n") as app:
+    async with open_app(root=root, adapters=HOME, toml="[api.rate_limit]\nenabled = false\n") as app:
         yield app
 
 

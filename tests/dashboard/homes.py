@@ -8,7 +8,6 @@ from pathlib import Path
 
 import aiomqtt
 
-from appliance import config
 from appliance.home.model import DeviceKind
 from tests.adapters.mqtt.broker import PASSWORD, USER, OwnBroker, running
 from tests.fakes.announced import ANNOUNCED, announce
@@ -24,8 +23,7 @@ async def announced_home(tmp_path: Path) -> AsyncIterator[tuple[App, aiomqtt.Cli
     """Provide a home with all announced devices, and the client that announced them."""
     async with running(OwnBroker(tmp_path)) as broker, broker.client() as client:
         await announce(client)
-        adapters = config.parse(f"{TOML}{broker.port}\n", "x", {}).adapters
-        async with open_app(root=tmp_path, adapters=adapters) as app:
+        async with open_app(root=tmp_path, adapters=f"{TOML}{broker.port}\n") as app:
             registry = app.hub.registry
             await until(lambda: len(registry.list_devices()) == len(ANNOUNCED), 20)
             shown = [f"mqtt:{each}" for each, (_, states) in ANNOUNCED.items() if states]

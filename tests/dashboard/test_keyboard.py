@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Browser, Page, expect
 
-from appliance import config
 from appliance.adapters.discovery.network_search import Found
 from appliance.home.events import DeviceEvent
 from tests.dashboard.conftest import Visit, visiting
@@ -180,9 +179,8 @@ FOUND = Found(kind="wled", name="Desk", address="10.0.0.2:80", serial="a", secti
 
 
 async def test_rare_controls_work_with_the_keyboard_and_the_focus_stays_near_removed_ones(browser: Browser) -> None:
-    adapters = config.parse(RARE, "x", {}).adapters
     options = {"viewport": {"width": 768, "height": 844}}
-    async with open_app(adapters=adapters, found=[FOUND]) as app, visiting(browser, app, **options) as visit:
+    async with open_app(adapters=RARE, found=[FOUND]) as app, visiting(browser, app, **options) as visit:
         page, hall = visit.page, "virtual:hall"
         for name in ("first", "second"):
             await app.hub.environment.timers.start(name, 3600, None, "test")

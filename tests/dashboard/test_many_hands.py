@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Browser, Page, Route, expect
 
-from appliance import config
 from tests.dashboard.conftest import tile, visiting
 from tests.dashboard.homes import large
 from tests.fakes.app import App, open_app
@@ -48,8 +47,7 @@ async def test_quick_actions_are_all_sent_and_a_field_follows_until_a_person_typ
         await asyncio.sleep(0.3)
         await route.continue_()
 
-    adapters = config.parse(HOME, "x", {}).adapters
-    async with open_app(adapters=adapters) as app, visiting(browser, app) as visit:
+    async with open_app(adapters=HOME) as app, visiting(browser, app) as visit:
         page = visit.page
         await page.route("**/command", wait)
         await visit.open("#/device/virtual%3Astove")
@@ -131,8 +129,7 @@ async def test_a_stop_discards_waiting_commands(browser: Browser) -> None:
         await asyncio.sleep(3)
         await route.continue_()
 
-    adapters = config.parse(HOME, "x", {}).adapters
-    async with open_app(adapters=adapters) as app, visiting(browser, app) as visit:
+    async with open_app(adapters=HOME) as app, visiting(browser, app) as visit:
         await visit.page.route("**/command", wait)
         await visit.open("#/device/virtual%3Ablind")
         for order in ("Open", "Close", "Stop"):
@@ -147,8 +144,7 @@ async def test_failed_requests_are_repeated_after_an_outage(browser: Browser, an
     async def lose(route: Route) -> None:
         await (route.fulfill(body=answer) if answer else route.abort())
 
-    adapters = config.parse(HOME, "x", {}).adapters
-    async with open_app(adapters=adapters) as app, visiting(browser, app) as visit:
+    async with open_app(adapters=HOME) as app, visiting(browser, app) as visit:
         page, reported = visit.page, visit.page.locator(".picture")
         set_online = f"""async (isOnline) => {{
             const {{ changed, state }} = await import({module("store.js")});
@@ -200,7 +196,7 @@ async def test_pages_with_one_key_keep_each_others_changes(browser: Browser) -> 
 async def test_a_question_closes_with_its_page(browser: Browser) -> None:
     lock = HOME + '[[adapters.virtual.devices]]\nid = "door"\nkind = "Switch"\nname = "Door"\nclass = "lock"\n'
     lock += 'attributes = { lock = "locked" }\n'
-    async with open_app(adapters=config.parse(lock, "x", {}).adapters) as app, visiting(browser, app) as visit:
+    async with open_app(adapters=lock) as app, visiting(browser, app) as visit:
         await visit.open("#/settings")
         await visit.go("device/virtual%3Adoor")
         await visit.page.get_by_role("button", name="Unlock").first.click()
@@ -292,8 +288,7 @@ attributes = { lock = "locked", garage_door = "closed" }
 
 
 async def test_a_question_closes_if_another_person_answers_it(browser: Browser) -> None:
-    adapters = config.parse(HOME + DOOR, "x", {}).adapters
-    async with open_app(adapters=adapters) as app, visiting(browser, app) as visit:
+    async with open_app(adapters=HOME + DOOR) as app, visiting(browser, app) as visit:
         page, dialog = visit.page, visit.page.get_by_role("dialog")
         await visit.open("#/device/virtual%3Adoor")
         await expect(page.get_by_role("button", name="Garage: Open")).to_be_enabled()
@@ -314,8 +309,7 @@ async def test_a_question_closes_if_another_person_answers_it(browser: Browser) 
 
 
 async def test_a_variable_keeps_its_type_and_a_chart_follows_new_values(browser: Browser) -> None:
-    adapters = config.parse(HOME, "x", {}).adapters
-    async with open_app(adapters=adapters) as app, visiting(browser, app) as visit:
+    async with open_app(adapters=HOME) as app, visiting(browser, app) as visit:
         page, variables = visit.page, app.hub.environment.variables
         for name, value in {"text": "away", "count": 3, "flag": True, "all": [1]}.items():
             await app.ask("PUT", f"/variables/{name}", json={"value": value})
@@ -342,8 +336,7 @@ async def test_each_part_of_a_colour_is_sent_within_the_rate_limit(browser: Brow
     colour = HOME + '[[adapters.virtual.devices]]\nid = "lamp"\nkind = "Light"\nname = "Lamp"\nattributes = '
     colour += '{ power = "off", color_hs = { hue = 10, saturation = 10 } }\n'
     toml = "[api.rate_limit]\nenabled = true\nrequests_per_second = 1\nburst_size = 1\n"
-    adapters = config.parse(colour, "x", {}).adapters
-    async with open_app(adapters=adapters, toml=toml) as app, visiting(browser, app) as visit:
+    async with open_app(adapters=colour, toml=toml) as app, visiting(browser, app) as visit:
         page = visit.page
         await visit.open("#/device/virtual%3Alamp")
         for name in ("Lamp: Colour", "Lamp: Colour, Saturation"):

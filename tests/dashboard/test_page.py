@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 from playwright.async_api import Browser, Page, Route, WebSocketRoute, expect
 
-from appliance import config
 from appliance.adapters.discovery.network_search import Found
 from appliance.adapters.elgato_lights.simulator import SimulatedLight
 from appliance.home.events import DeviceEvent, SystemErrorReported
@@ -252,11 +251,7 @@ async def test_errors_in_files_are_shown_with_their_lines(browser: Browser, tmp_
     ):
         (tmp_path / "config" / file).parent.mkdir(parents=True)
         (tmp_path / "config" / file).write_text(text)
-    adapters = config.parse(
-        '[adapters.oven]\ntype = "oven"\nbase_url = "http://127.0.0.1:9"\n',
-        str(tmp_path / "config" / "default.toml"),
-        {},
-    ).adapters
+    adapters = '[adapters.oven]\ntype = "oven"\nbase_url = "http://127.0.0.1:9"\n'
     async with (
         open_app(root=tmp_path, adapters=adapters, wait_until_ready=False) as app,
         visiting(browser, app) as visit,
@@ -385,8 +380,7 @@ preset_mode = "eco"
 
 
 async def test_every_command_of_a_virtual_device_works(browser: Browser) -> None:
-    adapters = config.parse(EVERYTHING, "default.toml", {}).adapters
-    async with open_app(adapters=adapters) as app, visiting(browser, app) as visit:
+    async with open_app(adapters=EVERYTHING) as app, visiting(browser, app) as visit:
         page = visit.page
         device = app.hub.registry.get_device("virtual:all")
         key = (await app.post("/auth/keys", {"label": "w", "role": "write"})).json["key"]
@@ -417,8 +411,7 @@ def shows(app: App, attribute: str, value: Any) -> bool:
 
 
 async def test_only_an_admin_can_simulate_sensors_of_a_virtual_device(browser: Browser) -> None:
-    adapters = config.parse(HOME, "x", {}).adapters
-    async with open_app(adapters=adapters) as app, visiting(browser, app) as visit:
+    async with open_app(adapters=HOME) as app, visiting(browser, app) as visit:
         await visit.open("#/device/virtual%3Ahall")
         part = visit.page.get_by_role("region", name="Simulate")
         contact = part.get_by_role("group", name="Hall: Contact")
@@ -436,7 +429,7 @@ async def test_only_an_admin_can_simulate_sensors_of_a_virtual_device(browser: B
         pressed = DeviceEvent(device_id="virtual:hall", event="double", data={})
         await until(lambda: pressed in app.events, PATIENCE_SECS)
         await expect(part.get_by_label("Hall: Power")).to_have_count(0)
-    async with open_app(adapters=adapters) as app, visiting(browser, app) as visit:
+    async with open_app(adapters=HOME) as app, visiting(browser, app) as visit:
         await visit.open("#/device/virtual%3Ahall", token=READER.text)
         await expect(visit.page.get_by_role("heading", level=1)).to_have_text("Hall")
         await expect(visit.page.get_by_role("region", name="Simulate")).to_have_count(0)

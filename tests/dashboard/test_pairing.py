@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from playwright.async_api import Browser, expect
 
-from appliance import config
 from appliance.adapters.matter.kind import Matter
 from appliance.adapters.matter.simulator import MatterSimulator
 from tests.adapters.lua_kinds.vendor import Vendor
@@ -73,8 +72,10 @@ async def test_a_device_is_paired_by_its_code_shared_and_unpaired(browser: Brows
 async def test_a_bridge_returns_its_key_after_its_button_is_pressed(browser: Browser, tmp_path: Path) -> None:
     answers = [[{"error": {"type": 101}}], [{"success": {"username": "abc123"}}]]
     async with Vendor(lambda asked: answers.pop(0) if asked.path == "/api" else {"data": []}) as bridge:
-        adapters = config.parse(f'[adapters.hue]\nbase_url = "{bridge.url}"\n', str(tmp_path / "x.toml"), {}).adapters
-        async with open_app(adapters=adapters) as app, visiting(browser, app) as visit:
+        async with (
+            open_app(adapters=f'[adapters.hue]\nbase_url = "{bridge.url}"\n') as app,
+            visiting(browser, app) as visit,
+        ):
             page = visit.page
             await visit.open("#/settings/devices")
             await expect(page.get_by_label("Pairing code, or text of the QR code")).to_have_count(0)

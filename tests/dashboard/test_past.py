@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Browser, expect
 
-from appliance import config
 from appliance.history.card_lines import encode_hours, encode_written
 from appliance.history.hours import Hour
 from appliance.store.disk import Disk
@@ -64,8 +63,7 @@ def write_past(folder: Path) -> None:
 
 async def test_a_month_and_a_year_are_drawn(browser: Browser, tmp_path: Path) -> None:
     write_past(tmp_path)
-    adapters = config.parse(HOME, "default.toml", {}).adapters
-    async with open_app(adapters=adapters, data_dir=tmp_path) as app, visiting(browser, app) as visit:
+    async with open_app(adapters=HOME, data_dir=tmp_path) as app, visiting(browser, app) as visit:
         page = visit.page
         await visit.open("#/device/virtual%3Ameter")
         await page.get_by_role("button", name="Temperature", exact=True).click()
@@ -85,8 +83,7 @@ async def test_a_month_and_a_year_are_drawn(browser: Browser, tmp_path: Path) ->
 
 async def test_energy_has_bars_by_day_and_by_month(browser: Browser, tmp_path: Path) -> None:
     write_past(tmp_path)
-    adapters = config.parse(HOME, "default.toml", {}).adapters
-    async with open_app(adapters=adapters, data_dir=tmp_path) as app, visiting(browser, app) as visit:
+    async with open_app(adapters=HOME, data_dir=tmp_path) as app, visiting(browser, app) as visit:
         page = visit.page
         await visit.open("#/device/virtual%3Ameter")
         await page.get_by_role("button", name="Energy", exact=True).click()
@@ -106,11 +103,10 @@ async def test_energy_has_bars_by_day_and_by_month(browser: Browser, tmp_path: P
 
 async def test_a_day_keeps_its_date_in_other_time_zones(browser: Browser, tmp_path: Path) -> None:
     write_past(tmp_path)
-    adapters = config.parse(HOME, "default.toml", {}).adapters
     today = datetime.now(UTC)
     for zone in ("America/Los_Angeles", "Asia/Tokyo"):
         options = {"timezone_id": zone, "locale": "en-US"}
-        async with open_app(adapters=adapters, data_dir=tmp_path) as app, visiting(browser, app, **options) as visit:
+        async with open_app(adapters=HOME, data_dir=tmp_path) as app, visiting(browser, app, **options) as visit:
             page = visit.page
             await visit.open("#/device/virtual%3Ameter")
             await page.get_by_role("button", name="Energy", exact=True).click()
@@ -121,9 +117,8 @@ async def test_a_day_keeps_its_date_in_other_time_zones(browser: Browser, tmp_pa
 
 
 async def test_a_day_with_more_values_than_one_answer_is_drawn_completely(browser: Browser) -> None:
-    adapters = config.parse(HOME, "default.toml", {}).adapters
     clock = JumpingClock(datetime.now(UTC) - timedelta(hours=20))
-    async with open_app(adapters=adapters, clock=clock) as app, visiting(browser, app) as visit:
+    async with open_app(adapters=HOME, clock=clock) as app, visiting(browser, app) as visit:
         for count in range(1500):
             measured = {"value": 20 + count % 5, "unit": "celsius"}
             app.hub.registry.update_attributes("virtual", "virtual:meter", {"temperature": measured})
@@ -138,8 +133,7 @@ async def test_a_day_with_more_values_than_one_answer_is_drawn_completely(browse
 
 async def test_several_attributes_are_compared_in_one_chart(browser: Browser, tmp_path: Path) -> None:
     write_past(tmp_path)
-    adapters = config.parse(HOME, "default.toml", {}).adapters
-    async with open_app(adapters=adapters, data_dir=tmp_path) as app, visiting(browser, app) as visit:
+    async with open_app(adapters=HOME, data_dir=tmp_path) as app, visiting(browser, app) as visit:
         page = visit.page
         await visit.open("#/device/virtual%3Ameter")
         await page.get_by_role("button", name="Week", exact=True).click()

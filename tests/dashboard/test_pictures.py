@@ -13,7 +13,6 @@ import aiomqtt
 import pytest
 from playwright.async_api import Browser, Locator, expect
 
-from appliance import config
 from tests.adapters.mqtt.broker import OwnBroker, running
 from tests.dashboard.conftest import tile, visiting
 from tests.dashboard.homes import TOML
@@ -38,11 +37,10 @@ COUNT_ADDRESSES = """() => {
 async def camera_home(tmp_path: Path) -> AsyncIterator[tuple[App, aiomqtt.Client]]:
     """Provide a home with a camera that has not sent a picture."""
     async with running(OwnBroker(tmp_path)) as broker, broker.client() as client:
-        adapters = config.parse(f"{TOML}{broker.port}\n", "x", {}).adapters
         announced = {"topic": "porch/still", "unique_id": "porch", "name": None,
                      "device": {"identifiers": ["porch"], "name": "Porch"}}  # fmt: skip
         await client.publish("homeassistant/camera/porch/config", json.dumps(announced), qos=1, retain=True)
-        async with open_app(adapters=adapters) as app:
+        async with open_app(adapters=f"{TOML}{broker.port}\n") as app:
             await until(lambda: bool(app.hub.registry.list_devices()), 20)
             yield app, client
 

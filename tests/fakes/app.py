@@ -171,7 +171,7 @@ async def open_app(
     clock: Clock | None = None,
     light: LightSimulator | None = None,
     tv: TvSimulator | None = None,
-    adapters: Mapping[str, Any] | None = None,
+    adapters: Mapping[str, Any] | str | None = None,
     poll_interval_secs: int | tuple[int, int] = 1,
     data_dir: Path | None = None,
     disk: Disk | None = None,
@@ -185,9 +185,10 @@ async def open_app(
 ) -> AsyncIterator[App]:
     """Run a hub with both simulated devices, polled every second of the clock.
 
-    `adapters` replaces the devices. If `poll_interval_secs` has two values, the first value is for the light. `toml`
-    is added to the configuration, and `root` is the folder that contains `config/`. `found` is the result of every
-    search of the local network. If `file` is given, the hub reads and reloads this configuration file instead.
+    `adapters` replaces the devices: settings by section, or the sections as TOML. If `poll_interval_secs` has two
+    values, the first value is for the light. `toml` is added to the configuration, and `root` is the folder that
+    contains `config/`. `found` is the result of every search of the local network. If `file` is given, the hub reads
+    and reloads this configuration file instead.
     """
     async with AsyncExitStack() as stack:
         lamp = await stack.enter_async_context(light or LightSimulator())
@@ -219,8 +220,10 @@ async def open_app(
         yield app
 
 
-def _configure(adapters: Mapping[str, Any], root: Path, toml: str) -> Config:
-    return replace(config.parse(toml, str(root / "config" / "test.toml"), {}), adapters=adapters)
+def _configure(adapters: Mapping[str, Any] | str, root: Path, toml: str) -> Config:
+    file = str(root / "config" / "test.toml")
+    sections = config.parse(adapters, file, {}).adapters if isinstance(adapters, str) else adapters
+    return replace(config.parse(toml, file, {}), adapters=sections)
 
 
 def _record(bus: Bus) -> list[Event]:

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from appliance import config
 from appliance.cli.initial_config import read_template, write_config
 from appliance.config import bundled_config
 from appliance.errors import Invalid
@@ -122,8 +121,7 @@ async def home(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[App]:
     write_config(root / "config", read_template(bundled_config()))
     (root / "config" / "test.toml").write_text(TOML)
     (root / "data").mkdir()
-    adapters = config.parse(TOML, str(root / "config" / "test.toml"), {}).adapters
-    async with open_app(root=root, data_dir=root / "data", adapters=adapters, toml=TOML) as app:
+    async with open_app(root=root, data_dir=root / "data", adapters=TOML, toml=TOML) as app:
         for name in ("hall", "evening", "bedroom", "vacation", "outside", "pretend", "night"):
             await app.post("/groups", {"id": name, "name": name, "members": ["virtual:lamp"]})
         await app.post("/rooms", {"id": "living_room", "name": "Living room"})

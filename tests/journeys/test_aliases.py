@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from appliance import config
 from tests.cli.test_commands_line import LOOPBACK, ended
 from tests.fakes.app import LIGHT, TV, App, open_app
 from tests.fakes.lua import automation, scene, write
@@ -64,13 +63,8 @@ async def app(tmp_path: Path) -> AsyncIterator[App]:
     """Run a home with virtual devices, and with automations that use aliases that do not exist yet."""
     root = write(tmp_path / "home", {**FILES, "default.toml": LOOPBACK + HOME})
     (root / "data").mkdir()
-    async with open_app(adapters=_virtual(HOME), root=root, data_dir=root / "data") as app:
+    async with open_app(adapters=HOME, root=root, data_dir=root / "data") as app:
         yield app
-
-
-def _virtual(text: str) -> Any:
-
-    return config.parse(text, "config/default.toml", {}).adapters
 
 
 async def give(app: App, device_id: str, alias: str | None) -> Any:
@@ -184,7 +178,7 @@ async def test_an_alias_survives_a_restart_and_an_absence(tmp_path: Path) -> Non
         await give(app, LIGHT, "desk")
     async with open_app(data_dir=tmp_path, wait_until_ready=False) as app:
         assert (await app.device("tv"))["id"] == TV
-    async with open_app(data_dir=tmp_path, adapters=_virtual(HOME)) as app:
+    async with open_app(data_dir=tmp_path, adapters=HOME) as app:
         assert (await app.get("/devices/tv")).status == 404
         taken = await app.post(f"/devices/{LAMP}/alias", {"alias": "tv"})
         assert (taken.status, taken.json["code"]) == (409, "alias_taken")
@@ -203,7 +197,7 @@ EVENTS = "+1 front_door contact open\n+1 bell event ring\n"
 async def test_simulate_check_and_why_accept_aliases_and_explain_names(tmp_path: Path) -> None:
     root = write(tmp_path / "home", {**FILES, "default.toml": LOOPBACK + HOME, "events.txt": EVENTS})
     (root / "data").mkdir()
-    async with open_app(adapters=_virtual(HOME), root=root, data_dir=root / "data") as app:
+    async with open_app(adapters=HOME, root=root, data_dir=root / "data") as app:
         await give(app, DOOR, "front_door")
         await give(app, BELL, "bell")
     found = await asyncio.to_thread(ended, root, "check")
@@ -216,7 +210,7 @@ async def test_simulate_check_and_why_accept_aliases_and_explain_names(tmp_path:
     found = await asyncio.to_thread(ended, root, "check")
     assert "ctx:command uses the device name 'Hall lamp'; instead, write the id virtual:lamp" in found.out, found.out
     gone = HOME.replace('  { id = "door"', '#  { id = "door"')
-    async with open_app(adapters=_virtual(gone), root=root, data_dir=root / "data") as app:
+    async with open_app(adapters=gone, root=root, data_dir=root / "data") as app:
         for word in (DOOR, "front_door", "door"):
             reported = (await app.get(f"/why?id={word}")).json
             assert (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from appliance import config
 from tests.cli.test_commands_line import LOOPBACK
 from tests.fakes.app import open_app
 from tests.fakes.lua import automation, write
@@ -27,8 +26,7 @@ async def test_why_names_the_wait_and_an_unreachable_device(tmp_path: Path) -> N
         },
     )
     (root / "data").mkdir()
-    adapters = config.parse(HOME, "config/default.toml", {}).adapters
-    async with open_app(adapters=adapters, root=root, data_dir=root / "data", toml=HOME) as app:
+    async with open_app(adapters=HOME, root=root, data_dir=root / "data", toml=HOME) as app:
 
         async def summary(id_: str) -> str:
             return "\n".join((await app.get(f"/why?id={id_}")).json["summary"])

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from appliance import config
 from tests.cli.test_commands_line import LOOPBACK, ended
 from tests.fakes.app import App, open_app
 from tests.fakes.clock import VirtualClock
@@ -95,9 +94,9 @@ async def test_each_wrong_name_has_one_warning_everywhere(tmp_path: Path, caplog
     sets = "ctx:set('mode', 1) ctx:start_timer('laundry', 60)"
     write(tmp_path, {**texts, "scenes/e.lua": scene("evening", sets), "default.toml": LOOPBACK + HOME})
     (tmp_path / "data").mkdir()
-    clock, adapters = VirtualClock(), config.parse(LOOPBACK + HOME, "default.toml", {}).adapters
+    clock = VirtualClock()
     wrong = [(f"a{number:02}", sentence) for number, (*_, sentence) in enumerate(TABLE) if sentence]
-    async with open_app(root=tmp_path, data_dir=tmp_path / "data", toml=HOME, adapters=adapters, clock=clock) as app:
+    async with open_app(root=tmp_path, data_dir=tmp_path / "data", toml=HOME, adapters=HOME, clock=clock) as app:
         await furnish(app)
         for number, (*_, sentence) in enumerate(TABLE):
             summary = (await app.get(f"/why?id=a{number:02}")).json["summary"]

@@ -104,6 +104,13 @@ def test_files_named_in_the_architecture_exist() -> None:
             assert list(base.glob(name)), f"{page} names {name}"
 
 
+def test_each_test_named_on_the_page_of_security_exists() -> None:
+    named = re.findall(r"`(tests/[\w/]+\.py)::(?:\w+::)?(test_\w+)`", (ROOT / "docs" / "security.md").read_text())
+    assert len(named) > 20
+    for file, test in named:
+        assert f"def {test}(" in (ROOT / file).read_text(), f"there is no {file}::{test}"
+
+
 def test_the_store_can_read_the_annotated_journal() -> None:
     blocks = re.findall(r"```text\n(\{.*?)```", (ROOT / "docs" / "store.md").read_text(), re.DOTALL)
     lines = ("".join(line + "\n" for line in block.splitlines() if line[0] == "{") for block in blocks)

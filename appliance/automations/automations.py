@@ -111,17 +111,6 @@ class Automations(ExecutableFiles[AutomationDefinition]):
         self._arm("the automations were reloaded")
         return count
 
-    def _arm(self, because: str) -> None:
-        """Activate the triggers. End a safe mode that began after crashes."""
-        self.engine.arm()
-        if self._safe_mode.is_after_crashes:
-            self._safe_mode.end(because)
-            self.timers.resume()
-
-    def _end_safe_mode(self, _: float) -> None:
-        if self._safe_mode.is_after_crashes:
-            self._arm(f"the hub ran for {SAFE_SECS / 60:g} minutes without a crash; automations run again")
-
     def hold_until(self, have_started: Callable[[], bool], bus: Bus) -> None:
         """Delay all timers and schedules until every adapter has started, because devices are offline until then."""
         if have_started():
@@ -182,6 +171,17 @@ class Automations(ExecutableFiles[AutomationDefinition]):
 
     def figures(self) -> dict[str, Any]:
         return {**super().figures(), "each": self.due_times.figures()}
+
+    def _arm(self, because: str) -> None:
+        """Activate the triggers. End a safe mode that began after crashes."""
+        self.engine.arm()
+        if self._safe_mode.is_after_crashes:
+            self._safe_mode.end(because)
+            self.timers.resume()
+
+    def _end_safe_mode(self, _: float) -> None:
+        if self._safe_mode.is_after_crashes:
+            self._arm(f"the hub ran for {SAFE_SECS / 60:g} minutes without a crash; automations run again")
 
     def _view(self, definition: AutomationDefinition) -> View:
         state = self.states.of(definition.id)

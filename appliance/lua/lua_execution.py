@@ -86,21 +86,30 @@ class LuaExecution:
 
     Log lines and messages contain `name`. `kind` is the frame that begins the run. `event` is the last part of this
     frame: JSON for EXECUTE and CALL.
+
+    The `Worker` sets these attributes:
+
+    - `number`: identifies the execution in the worker.
+    - `reply`: the next frame from Lua.
+    - `is_begun`: whether the worker received the file, and may therefore have run a part of the file.
+
+    The results:
+
+    - `description`: the result of a DESCRIBE or CALL frame, as JSON.
+    - `is_lost`: whether the execution ended because its worker ended, or because no worker could begin it.
+    - `cpu_secs`: processor time of the execution's Lua, as last reported.
+
+    An interruption cancels `_task`, the task of `run`. `_final_frame` then describes the interruption, like a frame
+    from Lua.
     """
 
-    number = 0  # identifies the execution in the worker
-    is_begun = False
-    """Whether the worker received the file, and may therefore have run a part of the file."""
-    stops_after_call = False
-    is_lost = False
-    """Whether the execution ended because its worker ended, or because no worker could begin it."""
-    cpu_secs = 0.0
-    """Processor time of the execution's Lua, as last reported."""
-    description = b""
-    """The result of a DESCRIBE or CALL frame, as JSON."""
-
+    number = 0
     reply: asyncio.Future[WorkerFrame]
-    """The next frame from Lua."""
+    is_begun = False
+    description = b""
+    is_lost = False
+    cpu_secs = 0.0
+    stops_after_call = False
     _worker: Channel
     _task: asyncio.Task[Any] | None = None
     _phase = Phase.ACTIVE

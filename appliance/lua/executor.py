@@ -80,10 +80,16 @@ class ExecutionView(Struct, frozen=True, kw_only=True):
 
 
 class Execution:
-    """An execution in the hub, from its submission until its result is known. `ended` is set when the result is
-    known.
+    """An execution in the hub, from its submission until its result is known.
 
-    `lua` is None until the execution runs. `is_counted` is false once the mode ignores the execution.
+    It passes through these stages:
+
+    1. Waiting: the mode delays it.
+    2. Admitted: it occupies a slot of the mode. An automation may still wait for room in the pool.
+    3. Started: `lua` runs the file.
+    4. Ended: `ended` contains the result. An execution can end in any stage.
+
+    `is_counted` is false once the mode ignores the execution.
     """
 
     def __init__(self, request: ExecutionRequest, at: datetime, on_end: OnEnd | None = None) -> None:
@@ -200,11 +206,11 @@ class Executor:
             execution.decision = apply_mode(request.mode, len(running), len(waiting))
         match execution.decision:
             case Decision.RUN:
-                self._begin(execution)
+                self._admit(execution)
             case Decision.REPLACE:
                 for each in (*running, *waiting):
                     self._replace(each)
-                self._begin(execution)
+                self._admit(execution)
             case Decision.QUEUE:
                 self._waiting.setdefault(request.id, {})[execution] = None
             case Decision.DROP:
@@ -234,7 +240,7 @@ class Executor:
             execution.lua.cancel()
         elif not execution.ended.done():
             self._end(execution, ExecutionStatus.CANCELLED, because)
-            self._start_next(execution.request.id)
+            self._admit_next(execution.request.id)
 
     def skip_waiting(self, id_: str, because: str) -> None:
         """Remove the waiting executions with this id, and record them as skipped."""
@@ -251,10 +257,10 @@ class Executor:
     def _all_waiting(self) -> list[Execution]:
         return [execution for waiting in self._waiting.values() for execution in waiting]
 
-    def _begin(self, execution: Execution) -> None:
+    def _admit(self, execution: Execution) -> None:
         """Occupy a slot of the mode, then start the execution. An automation first waits for room in the pool, unless
-        it was started by hand. Simulations override `_start`, so that an execution
-        can wait while it occupies a slot."""
+        it was started by hand. Simulations override `_start`, so that an execution can wait while it occupies a
+        slot."""
         self._running[execution] = None
         is_waited_for = execution.request.by_hand or execution.request.kind == "scene"
         if not is_waited_for and (self._unstarted or self._pool.is_full):
@@ -286,7 +292,7 @@ class Executor:
             log.error("'%s' failed: %s", request.label, reason, exc_info=error)
             self._end(execution, ExecutionStatus.ERROR, reason)
             # if hundreds fail, nested calls would exceed the recursion limit
-            asyncio.get_running_loop().call_soon(self._start_next, request.id)
+            asyncio.get_running_loop().call_soon(self._admit_next, request.id)
 
     def _replace(self, execution: Execution) -> None:
         """End the execution: at once if it is waiting, otherwise after its current call. From now on, the mode
@@ -310,13 +316,13 @@ class Executor:
             self._end(execution, ExecutionStatus.CANCELLED, execution.end_because)
         else:
             self._end(execution, ExecutionStatus(failure.status), str(failure))
-        self._start_next(execution.request.id)
+        self._admit_next(execution.request.id)
 
-    def _start_next(self, id_: str) -> None:
+    def _admit_next(self, id_: str) -> None:
         waiting = next(iter(self._waiting.get(id_, ())), None)
         if waiting is not None and not self._is_stopping and not self._counted(id_):
             del self._waiting[id_][waiting]
-            self._begin(waiting)
+            self._admit(waiting)
 
     def _end(self, execution: Execution, status: ExecutionStatus, error: str | None) -> None:
         self._running.pop(execution, None)

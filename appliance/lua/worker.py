@@ -52,11 +52,21 @@ MAX_FRAMES_AT_ONCE = 16
 """Maximum number of frames per iteration of the event loop. The worker waits while more frames are pending."""
 
 
+_Unsent = tuple[LuaExecution, FrameKind, tuple[bytes, ...]]
+"""An execution, and the kind and parts of its next frame."""
+
+
 class Worker(asyncio.BufferedProtocol):
     """One worker process, from its start to its end.
 
     Before the process is killed, `on_stuck` receives the files that could not be stopped. `on_ready` receives the
     missing protections of the sandbox. Call `lose_executions` after `live` has returned.
+
+    - `_executions`: the executions by number, until Lua has ended.
+    - `_running`: the executions whose Lua runs now.
+    - `_begun`: the scenes and automations that have begun, until the hub's side has ended.
+    - `_unbegun`: the frames that begin scenes and automations and are not sent yet.
+    - `_others`: all other frames that are not sent yet.
     """
 
     def __init__(
@@ -82,8 +92,8 @@ class Worker(asyncio.BufferedProtocol):
         self._executions: dict[int, LuaExecution] = {}
         self._running: set[LuaExecution] = set()
         self._begun: set[LuaExecution] = set()
-        self._others: deque[tuple[LuaExecution, FrameKind, tuple[bytes, ...]]] = deque()
-        self._unbegun: deque[tuple[LuaExecution, FrameKind, tuple[bytes, ...]]] = deque()
+        self._others: deque[_Unsent] = deque()
+        self._unbegun: deque[_Unsent] = deque()
         self._others_in_a_row = 0
         self._admitted = 0
         self._silent_checks = 0
@@ -256,7 +266,7 @@ class Worker(asyncio.BufferedProtocol):
                     self._begun.add(execution)
                 execution.is_begun |= not self._has_hung_up
 
-    def _choose(self) -> deque[tuple[LuaExecution, FrameKind, tuple[bytes, ...]]]:
+    def _choose(self) -> deque[_Unsent]:
         """Return the queue whose first frame is sent next."""
         may_begin = self._unbegun and not self._has_begun_most()
         if not may_begin or (self._others and self._others_in_a_row < MAX_OTHERS_IN_A_ROW):

@@ -59,7 +59,7 @@ class DryExecutor(Executor):
 
     def _start(self, execution: Execution) -> None:
         self._end(execution, ExecutionStatus.OK, None)
-        self._start_next(execution.request.id)
+        self._admit_next(execution.request.id)
 
 
 class Simulation(Struct, frozen=True, kw_only=True):

@@ -48,10 +48,15 @@ class Subscriptions:
                 self._is_current.set()
             await self._has_new.wait()
             self._has_new.clear()
-            filters = self._router.filters
-            gone, new = self._subscribed - filters, filters - self._subscribed
-            self._subscribed = filters
-            if gone:
-                await self._connection.unsubscribe(sorted(gone))
-            if new:
-                await self._connection.subscribe(sorted(new))
+            await self._apply()
+
+    async def _apply(self) -> None:
+        """Subscribe to new filters, and unsubscribe from removed ones. `keep` must not refer to these filters while
+        it waits, because thousands of small texts would keep as many pages in use."""
+        filters = self._router.filters
+        gone, new = self._subscribed - filters, filters - self._subscribed
+        self._subscribed = filters
+        if gone:
+            await self._connection.unsubscribe(sorted(gone))
+        if new:
+            await self._connection.subscribe(sorted(new))

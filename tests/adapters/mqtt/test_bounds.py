@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import itertools
 import json
 import logging
 import tracemalloc
+import weakref
+from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -19,6 +23,7 @@ from appliance.adapters.mqtt.kind import Mqtt
 from appliance.adapters.mqtt.messages import Message
 from appliance.adapters.mqtt.newest_messages import MAX_REMEMBERED_BYTES, MAX_VERSIONS
 from appliance.adapters.mqtt.refusals import MAX_REFUSED, MAX_REPORTED, MORE_FAULTS, Refusal, Reports
+from appliance.adapters.mqtt.subscriptions import Subscriptions
 from appliance.adapters.mqtt.templates.template import MAX_PARSED_CHARS, PARSED, JinjaTemplate, ParsedTemplates
 from appliance.adapters.mqtt.templates.template_limits import ValueMissing
 from appliance.cli.log_output import JournalLines, JsonLines, TextLines
@@ -301,3 +306,32 @@ def test_no_announcement_imitates_a_log_line(clock: VirtualClock, caplog: pytest
     assert len(caplog.records) >= 6
     for lines in TextLines(), JournalLines(), JsonLines():
         assert [line for record in caplog.records if not (line := lines.format(record)).isprintable()] == []
+
+
+class Topic(str):
+    """A text to which a weak reference is possible."""
+
+    __slots__ = ("__weakref__",)
+
+
+class Broker:
+    """Acknowledges all subscriptions."""
+
+    async def subscribe(self, topics: Sequence[str]) -> None: ...
+
+    async def unsubscribe(self, topics: Sequence[str]) -> None: ...
+
+
+async def test_the_topics_of_removed_devices_are_freed() -> None:
+    router = SimpleNamespace(filters=frozenset({Topic("a")}))
+    subscriptions = Subscriptions(cast("Any", Broker()), (), cast("Any", router))
+    keeping = asyncio.ensure_future(subscriptions.keep())
+    await asyncio.sleep(0)
+    await subscriptions.renew()
+    [gone] = map(weakref.ref, router.filters)
+    router.filters = frozenset()
+    assert gone() is not None
+    await subscriptions.renew()
+    assert gone() is None
+    keeping.cancel()
+    await asyncio.wait({keeping})

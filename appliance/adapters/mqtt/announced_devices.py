@@ -10,7 +10,7 @@ from appliance.adapters.mqtt.device import MqttDevice
 from appliance.adapters.mqtt.device_builder import build_devices
 from appliance.adapters.mqtt.device_ids import DeviceNames
 from appliance.adapters.mqtt.fields import parse_templates
-from appliance.adapters.mqtt.grouping import group_announcements
+from appliance.adapters.mqtt.grouping import MARKER_KINDS, group_announcements, markers_of
 from appliance.adapters.mqtt.platforms.entity import Entity
 from appliance.adapters.mqtt.refusals import Refusals
 from appliance.adapters.mqtt.router import Router
@@ -34,7 +34,7 @@ class AnnouncedDevices:
         self._section = section
         self._locale = locale
         self._names = DeviceNames()
-        self._expected: frozenset[str] = frozenset()
+        self._expected: Mapping[str, str] = {}  # identifiers by the device's name
         self._built: dict[str, tuple[list[Announcement], list[MqttDevice]]] = {}
 
     def current(self, device: MqttDevice, entity: Entity) -> tuple[MqttDevice, Entity]:
@@ -50,12 +50,12 @@ class AnnouncedDevices:
         existing devices.
         """
         names = {id_.removeprefix(f"{self._section}:"): identifier for id_, identifier in known.items()}
-        self._expected = frozenset(names)
+        self._expected = names
         self._names.reserve({name: identifier for name, identifier in names.items() if identifier})
 
     def end_waiting(self) -> None:
         """Stop waiting for known devices, so that new devices can take their places."""
-        self._expected = frozenset()
+        self._expected = {}
 
     def rebuild(self) -> Generator[None, None, list[MqttDevice]]:
         """Rebuild the devices whose announcements changed, in small steps, and return them.
@@ -106,15 +106,19 @@ class AnnouncedDevices:
         )
         first = [name for name in groups if name in self._expected or name in self._built]
         others = [name for name in groups if name not in self._expected and name not in self._built]
-        room = MAX_BROKER_DEVICES - len(first) - len(self._expected - set(groups))
+        room = MAX_BROKER_DEVICES - len(first) - len(self._expected.keys() - set(groups))
         return sorted((first + others[: max(room, 0)])[:MAX_BROKER_DEVICES])
 
     def _set_device_ids(self) -> Iterator[None]:
         ids: dict[str, str] = {}
+        is_full, markers = "devices" in self.refusals.limits and all(self._expected.values()), set[str]()
         for device in self.devices.values():
             ids |= {entity.announcement.key: device.id for entity in device.entities}
+            for entity in device.entities if is_full else ():
+                markers.update(markers_of(entity.announcement))
             yield
-        self.store.device_ids = ids
+        markers.update(f"{kind} {each}" for kind in MARKER_KINDS for each in self._expected.values() if is_full)
+        self.store.device_ids, self.store.known_markers = ids, markers if is_full else None
 
     def _find_bridges(self) -> Generator[None, None, list[MqttDevice]]:
         """Set the bridge of each device. Return the devices with a changed bridge."""

@@ -9,6 +9,7 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from appliance.adapters.mqtt.announcements import Announcement, parse_announcements, parse_config
+from appliance.adapters.mqtt.grouping import markers_of
 from appliance.adapters.mqtt.messages import Outgoing
 from appliance.adapters.mqtt.out.topics import HubTopics
 from appliance.adapters.mqtt.platforms.component_classes import COMPONENTS, build_entity, is_excluded, unsupported
@@ -39,13 +40,17 @@ T = TypeVar("T")
 class AnnouncementStore:
     """The newest configuration at each topic, and the announcements in these configurations.
 
-    `device_ids` maps the key of each announced entity to the id of the entity's device.
+    `device_ids` maps the key of each announced entity to the id of the entity's device. `known_markers` is set while
+    there are too many devices. It contains the markers of the devices that are used or expected. At most
+    `MAX_UNUSED_CONFIGS` configurations of other devices are stored, because a flood would fragment the memory.
     """
 
     def __init__(
         self, prefix: str, hub_id: str, router: Router, refusals: Refusals, *, includes_config_entities: bool
     ) -> None:
         self.device_ids: Mapping[str, str] = {}
+        self.known_markers: Container[str] | None = None
+        self._unused_room = MAX_UNUSED_CONFIGS
         self._prefix = prefix
         self._own = f"lares_{hub_id}_"
         self._own_catalog = HubTopics(hub_id, prefix).config("hub")
@@ -90,6 +95,8 @@ class AnnouncementStore:
         except Exception as error:
             refusal = Refusal(self._device_of(topic), "announcement", reason_of(error))
             return self._refusals.note_topic(topic, refusal if payload else None)
+        if payload and topic not in self._payloads and not self._has_room(found):
+            return False
         former = _memory_of(self._payloads.get(topic, b""), self._announced.get(source, []))
         grows = _memory_of(payload, found) - former
         is_one_more = len(self._payloads) >= MAX_CONFIGS and topic not in self._payloads
@@ -110,6 +117,15 @@ class AnnouncementStore:
         self._refusals.note_topic(topic, Refusal(self._device_of(source), "announcement", fault) if fault else None)
         return True
 
+    def _has_room(self, found: Iterable[Announcement]) -> bool:
+        """Return whether these announcements of a new topic can be stored."""
+        if self.known_markers is None or any(
+            marker in self.known_markers for each in found for marker in markers_of(each)
+        ):
+            return True
+        self._unused_room -= 1
+        return self._unused_room >= 0
+
     def forget_configs_except(self, topics: Container[str]) -> Iterator[None]:
         """Forget the configurations of all other topics, one per step, because the broker no longer retains them."""
         known = {*self._payloads, *self._refusals.by_key}
@@ -118,6 +134,7 @@ class AnnouncementStore:
     def forget_unused(self) -> Iterator[None]:
         """Forget the configurations beyond `MAX_UNUSED_CONFIGS`, one per step."""
         unused = [topic for topic in self._payloads if not self._is_used(topic)]
+        self._unused_room = MAX_UNUSED_CONFIGS - len(unused)
         yield from self._forget(unused[MAX_UNUSED_CONFIGS:])
 
     def _forget(self, topics: Sequence[str]) -> Iterator[None]:

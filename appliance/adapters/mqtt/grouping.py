@@ -7,6 +7,8 @@ from collections.abc import Container, Generator, Iterable, Sequence
 from appliance.adapters.mqtt.announcements import Announcement
 from appliance.adapters.mqtt.device_ids import DeviceNames, slug
 
+MARKER_KINDS = ("identifier", "connection", "alone")
+
 
 def group_announcements(
     announcements: Iterable[Announcement], names: DeviceNames, present: Container[str]
@@ -31,13 +33,13 @@ def group_announcements(
         yield
     roots: dict[str, str] = {}
     for each in chosen.values():
-        first, *others = _markers(each)
+        first, *others = markers_of(each)
         for marker in others:
             roots[_root(roots, marker)] = _root(roots, first)
         yield
     together: dict[str, list[Announcement]] = {}
     for each in chosen.values():
-        together.setdefault(_root(roots, _markers(each)[0]), []).append(each)
+        together.setdefault(_root(roots, markers_of(each)[0]), []).append(each)
         yield
     named: dict[str, list[Announcement]] = {}
     identifiers: set[str] = set()
@@ -50,9 +52,9 @@ def group_announcements(
     return named, doubles
 
 
-def _markers(announcement: Announcement) -> list[str]:
-    """Return the identifiers and connections that link an announcement to its device. If the announcement has
-    neither, return the announcement's own id."""
+def markers_of(announcement: Announcement) -> list[str]:
+    """Return the identifiers and connections that link an announcement to its device, each after its kind. If the
+    announcement has neither, return the announcement's own id."""
     facts = announcement.device
     found = [f"identifier {each}" for each in facts.identifiers] + [
         f"connection {each}" for each in facts.connections

@@ -125,6 +125,23 @@ def test_a_flood_of_unused_announcements_does_not_stay_in_memory(topic: str, uni
     assert catalog.devices["mqtt:used"].entities and catalog.store.has_config(sensor("used").topic)
 
 
+@pytest.mark.slow
+def test_beyond_the_limit_only_few_configurations_of_further_devices_are_stored() -> None:
+    catalog, known = new_catalog(), [f"known{number}" for number in range(MAX_BROKER_DEVICES)]
+    catalog.expect({"mqtt:late": "late"})
+    announce(catalog, [sensor(each) for each in known])
+    announce(catalog, [sensor("one more")])
+    for number in range(2 * MAX_UNUSED_CONFIGS):
+        each = sensor(f"new{number}")
+        catalog.store.take_config(each.topic, each.payload)
+    assert len(catalog.store._payloads) == MAX_BROKER_DEVICES + MAX_UNUSED_CONFIGS
+    more = config("sensor/more", state_topic="more", unique_id="more", device={"identifiers": ["known7"]})
+    announce(catalog, [sensor("late"), more, Sent(sensor("known1").topic, b"", True)])
+    assert "mqtt:late" in catalog.devices and "more" in catalog.router.filters
+    announce(catalog, [Sent(sensor(each).topic, b"", True) for each in known[2:100]])
+    assert len(catalog.devices) == MAX_BROKER_DEVICES, "the stored devices take the free places"
+
+
 def test_the_existing_entity_of_a_unique_id_is_used_and_the_other_reported() -> None:
     catalog, plug = new_catalog(), {"state_topic": "s", "device": {"ids": ["plug"]}, "unique_id": "plug"}
     announce(catalog, [config("switch/plug", **plug, command_topic="first")])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from enum import IntEnum
 from typing import Any
 
@@ -19,7 +19,7 @@ from appliance.history.card_lines import (
 )
 from appliance.history.execution_history import ExecutionEntry, ExecutionStatus
 from appliance.history.hours import Hour, NumberHours
-from appliance.history.series import Series, ValueParts, split_number
+from appliance.history.series import SERIES_BYTES, Series, ValueParts, split_number
 from appliance.home.bus import Bus, Rank
 from appliance.home.events import CommandEnded, DeviceRemoved, DeviceStateChanged, Event
 from appliance.home.model import AWAY
@@ -37,6 +37,10 @@ because a device may change its unit with every report."""
 MAX_CHANGES = 2000
 """For each attribute, the maximum number of changes that wait for the card. Above this limit, only one change per
 minute is kept, then one per hour."""
+
+MAX_CHANGES_BYTES = 2 << 20
+"""The total size of all changes that wait for the card. Above this size, a device that reports a further change loses
+older changes of its attribute with the most changes."""
 
 MAX_PACKED_BYTES = 1 << 20
 """For removed devices, the maximum size of packed data that waits for the card. The oldest data is dropped first."""
@@ -114,6 +118,7 @@ class Collector:
         self._ended: deque[tuple[AttributeKey, NumberHours]] = deque()
         self._changes: dict[str, dict[str, Series]] = {}
         self._changed = 0
+        self._changes_bytes = 0
         self._entries: deque[CardEntry] = deque()
         self._entry_bytes = 0
         self._packed = PackedRecords()
@@ -152,7 +157,7 @@ class Collector:
                 self._numbers[device_id] = holding
             self._count -= len(attributes) - len(holding)
             changes = self._changes.pop(device_id, {})
-            self._changed -= len(changes)
+            self._discount(changes)
             taken.changes.update(((device_id, name), [*_changes_of(series)]) for name, series in changes.items())
             yield
 
@@ -173,8 +178,7 @@ class Collector:
         for key, changes in taken.changes.items():
             later = [*self.peek_changes(key)]
             if later:
-                del self._changes[key[0]][key[1]]
-                self._changed -= 1
+                self._discount({key[1]: self._changes[key[0]].pop(key[1])})
             for change in (*changes, *later):
                 self._add_change(key, *change)
             yield
@@ -202,7 +206,7 @@ class Collector:
         numbers, changes = self._numbers.pop(device_id, {}), self._changes.pop(device_id, {})
         if numbers or changes:
             self._count -= len(numbers)
-            self._changed -= len(changes)
+            self._discount(changes)
             packed = [[(name, each.pack()) for name, each in part.items()] for part in (numbers, changes)]
             self._packed.add((device_id, *packed))
         while self._packed.size > MAX_PACKED_BYTES:
@@ -216,11 +220,12 @@ class Collector:
 
     def _unpack_record(self, device_id: str, numbers: list[Any], changes: list[Any]) -> None:
         self._count += len(numbers)
-        self._changed += len(changes)
         if numbers:
             self._numbers[device_id] = {name: NumberHours.unpack(each) for name, each in numbers}
         if changes:
-            self._changes[device_id] = {name: Series().unpack(each) for name, each in changes}
+            unpacked = self._changes[device_id] = {name: Series().unpack(each) for name, each in changes}
+            self._changed += len(unpacked)
+            self._changes_bytes += _bytes_of(unpacked)
 
     def figures(self) -> dict[str, int]:
         """Return the numbers of waiting and lost entries."""
@@ -303,11 +308,26 @@ class Collector:
             self._changed += 1
             series = changes[key[1]] = Series()
             self._changes[key[0]] = changes
+            self._changes_bytes += series.size
+        before = series.size
         series.append(at, value)
+        self._changes_bytes += series.size - before
         if len(series) > MAX_CHANGES:
-            before = len(series)
-            series.thin(MAX_CHANGES * 15 // 16)
-            self.lost += before - len(series)
+            self._thin(series, MAX_CHANGES * 15 // 16)
+        if self._changes_bytes > MAX_CHANGES_BYTES + SERIES_BYTES * self._changed:
+            longest = max(changes.values(), key=len)
+            self._thin(longest, max(len(longest) // 2, 1))
+
+    def _thin(self, series: Series, target: int) -> None:
+        size, count = series.size, len(series)
+        series.thin(target)
+        self._changes_bytes -= size - series.size
+        self.lost += count - len(series)
+
+    def _discount(self, changes: Mapping[str, Series]) -> None:
+        """Count these changes no longer, because they were removed."""
+        self._changed -= len(changes)
+        self._changes_bytes -= _bytes_of(changes)
 
     def _note_untracked(self, key: AttributeKey) -> None:
         if len(self.untracked) < MAX_UNTRACKED:
@@ -327,6 +347,10 @@ class Collector:
         for device_id, attributes in self._numbers.items():
             for name, numbers in attributes.items():
                 yield (device_id, name), numbers
+
+
+def _bytes_of(changes: Mapping[str, Series]) -> int:
+    return sum(series.size for series in changes.values())
 
 
 def _changes_of(series: Series) -> Iterator[ValueChange]:

@@ -18,13 +18,22 @@ import pytest
 from msgspec.structs import replace
 
 from appliance.history.card_lines import month_at, month_of
-from appliance.history.collector import MAX_ENDED, MAX_PACKED_BYTES, CardEntry, Collected, CollectedHours, Importance
+from appliance.history.collector import (
+    MAX_CHANGES_BYTES,
+    MAX_ENDED,
+    MAX_PACKED_BYTES,
+    CardEntry,
+    Collected,
+    CollectedHours,
+    Importance,
+)
 from appliance.history.day_budget import LINE_END_BYTES, Written, allowance, fit
 from appliance.history.device_history import AttributeEntry, Resolution
 from appliance.history.execution_history import ExecutionEntry, ExecutionStatus
 from appliance.history.home_history import HomeHistory
 from appliance.history.hours import Hour
 from appliance.history.period import Period
+from appliance.history.series import SERIES_BYTES
 from appliance.home.bus import Bus
 from appliance.home.commands import Command
 from appliance.home.events import CommandEnded, DeviceRemoved, DeviceStateChanged
@@ -623,3 +632,27 @@ async def test_a_device_that_changes_its_unit_with_every_report_fills_no_memory(
             pass
         assert len(taken.hours) == MAX_ENDED + 1
         assert box.card.collector.figures()["lost"] == 99
+
+
+async def test_long_texts_that_change_often_fill_no_memory(tmp_path: Path) -> None:
+    box = Box(tmp_path)
+    async with box.run():
+        box.show("lamp1", custom="quiet")
+        for number in range(2 * MAX_CHANGES_BYTES // 250):
+            box.show(**{f"text{number % 20}": f"{number} ".ljust(250, "x")})
+            box.pass_time(seconds=1)
+        collector = box.card.collector
+        assert MAX_CHANGES_BYTES / 2 < collector._changes_bytes < MAX_CHANGES_BYTES + 21 * SERIES_BYTES
+        assert collector.figures()["lost"] > 0
+        taken = Collected()
+        for _ in collector.take(taken, box.card._now):
+            pass
+        assert collector._changes_bytes == 0
+        assert [each[1] for each in taken.changes["lamp1", "custom"]] == ["quiet"]
+        newest = taken.changes["lamp", f"text{number % 20}"][-1][1]
+        assert newest.startswith(f"{number} "), "the newest change remains"
+        for _ in collector.put_back(taken):
+            pass
+        box.pack()
+        collector.pack("lamp1")
+        assert collector._changes_bytes == 0

@@ -15,6 +15,10 @@ MAX_WAITING_BYTES = 64 * 1024 * 1024
 ENTRY_BYTES = 250
 """Memory of a message in bytes, in addition to its topic and payload."""
 
+TURN_BYTES = 2_000
+"""Size of the messages that one device may take in its turn. A device with small, cheap messages can take several of
+them, and so does not wait one turn for each message."""
+
 CROWDED = 25
 """Number of waiting messages of a device above which each of its topics keeps only its newest state."""
 
@@ -88,11 +92,13 @@ class Inbox:
         self._arrived.clear()
 
     def take(self, limit: int) -> list[Received]:
-        """Remove and return at most `limit` messages, one of each device in turn, sorted by their arrival."""
+        """Remove and return at most `limit` messages, sorted by their arrival. The devices take turns."""
         taken: list[tuple[int, Received]] = []
         while self._queues and len(taken) < limit:
-            device = next(iter(self._queues))
-            taken.append(self._pop(device))
+            device, room = next(iter(self._queues)), TURN_BYTES
+            while room > 0 and device in self._queues and len(taken) < limit:
+                taken.append(self._pop(device))
+                room -= taken[-1][1].size
             if device in self._queues:
                 self._queues.move_to_end(device)
         return [message for _, message in sorted(taken, key=lambda each: each[0])]

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from appliance.adapters.adapter_health import AdapterHealth
 from appliance.adapters.poll_reading import PollReading
 from appliance.clock import Clock
+from appliance.event_loop import in_steps
 from appliance.home import events
 from appliance.home.bus import Bus
 from appliance.home.model import Device, Observation, Report
@@ -40,14 +41,13 @@ class Publisher(AdapterHealth):
         finally:
             self._readings.remove(reading)
 
-    def full_list(self, observations: Iterable[Observation], present: Iterable[str] = ()) -> None:
-        """Publish like `full_list_parts`, but without pauses."""
-        for _ in self.full_list_parts(observations, present):
-            pass
+    async def full_list(self, observations: Iterable[Observation], present: Iterable[str] = ()) -> None:
+        """Publish the list of all devices: these observations, and the unreadable devices in `present`. All devices
+        that are not in the list are removed, in steps."""
+        await in_steps(self._clock, self.full_list_parts(observations, present))
 
     def full_list_parts(self, observations: Iterable[Observation], present: Iterable[str] = ()) -> Iterator[None]:
-        """Publish the list of all devices: these observations, and the unreadable devices in `present`. All
-        devices that are not in the list are removed. Between two parts of the work, other tasks can run."""
+        """Publish like `full_list`. Between two parts of the work, other tasks can run."""
         seen = tuple(observations)
         ids = frozenset({*present, *(each.device_id for each in seen)})
         return self.report_parts(Report(adapter=self.name, present=ids, observations=seen))

@@ -92,7 +92,7 @@ class Bridge(Adapter):
 
     async def run(self) -> None:
         ids = [f"{self.name}:{number}" for number in range(LAMPS)]
-        self.publish.full_list(
+        await self.publish.full_list(
             Observation(device_id=each, kind=DeviceKind.LIGHT, attributes={"power": "off"}, commands=POWER)
             for each in ids
         )
@@ -392,7 +392,7 @@ async def test_waiting_commands_to_a_silent_address_fail(
 async def test_one_device_can_be_unavailable_alone(session: DeviceSession, clock: VirtualClock) -> None:
     stage = Stage(session, clock)
     publish = context_of("b", session, clock, registry=stage.registry, bus=stage.bus).publish
-    publish.full_list(
+    await publish.full_list(
         Observation(device_id=f"b:{n}", kind=DeviceKind.LIGHT, attributes={"power": "on"}) for n in range(2)
     )
     stage.happened.clear()

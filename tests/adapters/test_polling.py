@@ -249,12 +249,12 @@ async def test_a_value_pushed_during_a_poll_is_kept_over_its_older_answer(bench:
     publish = bench.adapter.publish
     await bench.poll(bench.adapter.seen(power="off", brightness=1))
     bench.happened.clear()
-    pushes: tuple[Callable[[], None], ...] = (
+    pushes: tuple[Callable[[], object], ...] = (
         lambda: publish.attributes("stub:1", {"power": "on"}),
         lambda: publish.report(bench.adapter.seen(power="on", brightness=2)),
         lambda: publish.device(bench.adapter.seen(power="off").observations[0]),
         lambda: publish.availability("stub:1", is_available=False),
-        lambda: publish.full_list([]),
+        lambda: list(publish.full_list_parts([])),
     )
     after = []
     for number, push in enumerate(pushes, 2):

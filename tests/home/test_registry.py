@@ -37,6 +37,17 @@ class TickingClock(Clock):
         return NOON + timedelta(seconds=self.reads)
 
 
+class SteppingClock(Clock):
+    """A clock on which every step of long work takes a second."""
+
+    def __init__(self) -> None:
+        self.steps = 0
+
+    def monotonic(self) -> float:
+        self.steps += 1
+        return float(self.steps)
+
+
 class Home:
     """A registry and its published events."""
 
@@ -212,7 +223,7 @@ async def test_an_outage_of_many_devices_changes_some_of_them_per_turn() -> None
     home, count = Home(), 3 * MAX_SET_AT_ONCE
     publish = Publisher("a", home.registry, home.bus, home.clock)
     many = (Observation(device_id=f"a:{n}", kind=DeviceKind.LIGHT, attributes={"power": "on"}) for n in range(count))
-    publish.full_list(many)
+    await publish.full_list(many)
 
     def count_offline() -> int:
         return [each.attributes["state"] for each in home.registry.list_devices()].count("offline")
@@ -234,7 +245,7 @@ def test_thousands_of_missing_devices_are_removed_in_steps() -> None:
     home = Home()
     publish = Publisher("a", home.registry, home.bus, home.clock)
     lights = [Observation(device_id=f"a:{n}", kind=DeviceKind.LIGHT, attributes={"power": "on"}) for n in range(9)]
-    publish.full_list(lights)
+    list(publish.full_list_parts(lights))
     with publish.reading() as reading:
         report = Report(adapter="a", present=frozenset({"a:0"}), observations=tuple(lights[:1]))
         counts = []
@@ -244,3 +255,17 @@ def test_thousands_of_missing_devices_are_removed_in_steps() -> None:
                 publish.device(lights[8])
         assert counts == [9, 8, 7, 6, 5, 4, 3, 2]
     assert [each.id for each in home.registry.list_devices()] == ["a:0", "a:8"], "the newer report wins"
+
+
+async def test_other_tasks_run_while_a_full_list_removes_devices() -> None:
+    home, counts = Home(), list[int]()
+    publish = Publisher("a", home.registry, home.bus, SteppingClock())
+    await publish.full_list(Observation(device_id=f"a:{n}", kind=DeviceKind.LIGHT, attributes={}) for n in range(9))
+
+    async def watch() -> None:
+        while not counts or counts[-1]:
+            counts.append(len(home.registry.list_devices()))
+            await asyncio.sleep(0)
+
+    await asyncio.gather(publish.full_list(()), watch())
+    assert sorted(set(counts)) == [*range(10)]

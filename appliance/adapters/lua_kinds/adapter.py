@@ -278,7 +278,7 @@ class LuaAdapter(PollingAdapter):
                 self.publish.attributes(row.device_id, row.attributes)
             yield
         if update.complete:
-            self.publish.full_list((), update.devices.ids)
+            yield from self.publish.full_list_parts((), update.devices.ids)
         yield from self._publish_all(update.devices.events)
 
     def _publish_all(self, events: Iterable[ReadEvent]) -> Iterator[None]:

@@ -44,14 +44,13 @@ class LiveNodes:
             yield
         for node_id in self.nodes.by_id.keys() - nodes.keys():
             self._forget(node_id)
+            yield
         for node_id in sorted(nodes, key=lambda each: (each not in self.nodes.by_id, each)):
             self._take_node(nodes[node_id])
             yield
-        for device_id in self._publish.list_devices().keys() - self.nodes.targets.keys():
-            self._publish.removed(device_id)
-        for device_id in list(self.nodes.targets):
-            self._publish_one(device_id)
-            yield
+        self._mark_changed(self._publish.list_devices().keys() - self.nodes.targets.keys())
+        self._mark_changed(self.nodes.targets)
+        yield from self.flushing()
 
     def handle(self, event: str, data: Any) -> None:
         """Apply a server event. Ignore unknown events. Raise `BadAnswer` for a malformed node."""
@@ -85,7 +84,7 @@ class LiveNodes:
             self._on_attribute([node_id, path, value])
 
     def flushing(self) -> Iterator[None]:
-        """Publish all pending changes, one device per step."""
+        """Publish all pending changes, including removals, one device per step."""
         self.has_changes.clear()
         for device_id in list(self._changed):
             if device_id in self._changed:
@@ -188,13 +187,10 @@ class LiveNodes:
         return known, endpoint if isinstance(endpoint, int) else -1
 
     def _take_node(self, node: Node) -> None:
-        for device_id in self.nodes.take(node):
-            self._publish.removed(device_id)
+        self._mark_changed(self.nodes.take(node))
 
     def _forget(self, node_id: int) -> None:
-        for device_id in self.nodes.forget(node_id):
-            self._changed.pop(device_id, None)
-            self._publish.removed(device_id)
+        self._mark_changed(self.nodes.forget(node_id))
         self.suspects.discard(node_id)
 
     def _flush_node(self, node_id: int) -> None:
@@ -206,6 +202,7 @@ class LiveNodes:
     def _publish_one(self, device_id: str) -> None:
         self._changed.pop(device_id, None)
         if (target := self.nodes.targets.get(device_id)) is None:
+            self._publish.removed(device_id)
             return
         if target.node.is_available and target.node.id not in self.suspects:
             self._publish.device(self._observe(device_id, target))

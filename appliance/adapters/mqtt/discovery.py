@@ -224,7 +224,7 @@ class Discovery:
             absent, refused = known.keys() - built, self._announced.refusals.by_key
             kept = [id_ for id_ in absent if self._phase < Phase.COMPLETE or _topics_of(known[id_]) & refused.keys()]
             self._processor.restored.forget_known(built)
-            await in_steps(self._clock, self._publish.full_list_parts((), present=(*built, *kept)))
+            await self._publish.full_list((), present=(*built, *kept))
             for id_ in kept:
                 self._publish.availability(id_, is_available=False)
 

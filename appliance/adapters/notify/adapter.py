@@ -70,7 +70,7 @@ class NotifyAdapter(Adapter):
 
     async def run(self) -> None:
         """Send gathered messages as soon as the hourly limit allows."""
-        self.publish.full_list([])
+        await self.publish.full_list([])
         self.publish.ready()
         self.publish.started()
         try:

@@ -39,7 +39,7 @@ class VirtualAdapter(Adapter):
     async def run(self) -> None:
         await in_steps(self.clock, self._publishing(self.publish.list_devices()))
         self._have_devices.set()
-        self.publish.full_list((), present=self._devices)
+        await self.publish.full_list((), present=self._devices)
         self.publish.answered()
         self.publish.started()
         await asyncio.Event().wait()

@@ -539,3 +539,18 @@ def test_the_null_of_older_firmware_is_not_a_measurement(cluster: int, value: in
     sensor = Endpoint(1)
     sensor.clusters[cluster] = {0: value}
     assert read(sensor, None) == (shown, {})
+
+
+def test_missing_nodes_and_endpoints_are_removed_in_steps(home: RecordedHome) -> None:
+    nodes = next(
+        line["msg"]["result"] for line in load("commands") if line["dir"] == "in" and "result" in line["msg"]
+    )
+    list(home.live.replacing_all(nodes))
+    counts = [len(home.registry.list_devices())]
+    home.live.handle("node_removed", nodes[0]["node_id"])
+    for remaining in (nodes[1:], nodes[-1:]):
+        for _ in home.live.replacing_all(remaining):
+            counts.append(len(home.registry.list_devices()))
+            assert counts[-1] >= counts[-2] - 1
+    assert {each.id for each in home.registry.list_devices()} == home.live.nodes.targets.keys()
+    assert 0 < counts[-1] < counts[0] - 1

@@ -233,7 +233,7 @@ async def test_a_device_removed_during_its_command_does_not_return(clock: Virtua
     await until(lambda: bool(connection.sent))
     receive(processor, "x/state", b"ON")
     announce(processor, Sent(plug.topic, b"", retain=True))
-    processor._publish.full_list((), present=())
+    await processor._publish.full_list((), present=())
     await asyncio.wait_for(work, 5)
     assert processor._publish.find("mqtt:x") is None
 

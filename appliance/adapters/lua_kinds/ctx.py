@@ -89,7 +89,7 @@ class KindCtx:
         try:
             return await _METHODS[operation](self, first, second)
         except (Unreachable, Unanswered, Unreadable) as error:
-            self.failure = error
+            self.failure = type(error)(str(error))  # the traceback of `error` refers to this object and the answer
             raise
         finally:
             self.is_asking = False

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import gc
 import hashlib
 import hmac
 import logging
+import weakref
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,7 +21,7 @@ from appliance.adapters.lua_kinds.adapter import LuaAdapter
 from appliance.adapters.lua_kinds.crypto import compute
 from appliance.adapters.lua_kinds.json_and_xml import MAX_JSON_MARKS, compact_json
 from appliance.adapters.lua_kinds.kept_texts import MAX_KEPT_WRITES
-from appliance.errors import AdapterFailed, BadAnswer, ConfigFailed, Invalid, Unanswered, Unreachable
+from appliance.errors import AdapterFailed, BadAnswer, ConfigFailed, Invalid, Unanswered, Unreachable, Unreadable
 from appliance.home import events
 from appliance.home.bus import Bus
 from appliance.lua.execution_limits import ExecutionLimits
@@ -794,3 +797,30 @@ async def test_check_lists_names_without_a_value(pool: WorkerPool, tmp_path: Pat
     sources, describe = [each.source for each in found.valid], partial(pool.describe, is_kind=True)
     [fault] = await find_undefined(sources, describe, is_kind=True)
     assert str(fault) == "config/adapters/mine.lua:2: jsn has no value in any file, so it is nil; did you mean json?"
+
+
+class Received:
+    """An answer that a weak reference can refer to."""
+
+
+@pytest.mark.parametrize("error", [Unreachable, Unanswered, Unreadable, BadAnswer])
+async def test_an_unusable_answer_is_freed_without_a_garbage_collection(
+    pool: WorkerPool, tmp_path: Path, error: type[AdapterFailed]
+) -> None:
+    answers: list[weakref.ref[Received]] = []
+
+    def refuse(_: Any) -> Any:
+        answer = Received()
+        answers.append(weakref.ref(answer))
+        raise error("no")
+
+    it = await start(pool, tmp_path, kind("ctx:http({ path = '/' }) return {}"), Vendor(refuse))
+    gc.disable()
+    try:
+        for _ in range(3):
+            with suppress(AdapterFailed):
+                await it.poll()
+        await asyncio.sleep(0)
+        assert [each() for each in answers] == [None] * 3
+    finally:
+        gc.enable()

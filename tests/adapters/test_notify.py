@@ -7,6 +7,7 @@ import base64
 import json
 import logging
 import ssl
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -534,6 +535,22 @@ async def test_no_password_is_sent_over_an_untrusted_certificate(session: Device
         with pytest.raises(AdapterFailed, match="certificate"):
             await send(section(f"{own}\nusername = 'me'\npassword = 'pw'", session, InstantClock()))
     assert not server.logins and not server.mails
+
+
+async def test_certificates_for_a_mail_are_not_loaded_on_the_event_loop(
+    session: DeviceSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads, unused = [], tmp_path / "unused.pem"
+    unused.write_text("\n".join((TLS / name).read_text() for name in ("key.pem", "cert.pem")))
+
+    def build(*given: Any, build: Any = ssl.create_default_context, **named: Any) -> ssl.SSLContext:
+        threads.append(threading.current_thread())
+        return build(*given, **named)  # type: ignore[no-any-return]
+
+    async with mail_server(unused, "tls") as (server, lines):
+        monkeypatch.setattr(ssl, "create_default_context", build)
+        await send(section(lines, session, InstantClock()))
+    assert len(server.mails) == len(threads) == 1 and threads[0] is not threading.current_thread()
 
 
 async def test_a_temporarily_refused_mail_is_sent_again(session: DeviceSession, certificate: Path) -> None:

@@ -22,8 +22,9 @@ from appliance.adapters.mqtt.kind import Mqtt
 from appliance.adapters.mqtt.messages import Outgoing
 from appliance.adapters.reconnection import keep_open
 from appliance.adapters.secret_files import read_secret
-from appliance.adapters.tls import open_tls
+from appliance.adapters.tls import open_tls, share_tls
 from appliance.clock import Clock
+from appliance.computing import compute_alone
 from appliance.errors import AdapterFailed, Unreachable
 from appliance.tasks import MAX_BACK_OFF_SECS, back_off, run_together
 
@@ -158,7 +159,7 @@ class Broker:
     async def connect(self) -> AsyncIterator[BrokerConnection]:
         """Open a connection. Raise `BrokerRefused` or `Unreachable`."""
         try:
-            client = self._client()
+            client = await self._client()
             await client.__aenter__()
         except MqttConnectError as error:
             raise self._refusal(error) from None
@@ -212,8 +213,9 @@ class Broker:
             f"one of the two hubs"
         )
 
-    def _client(self) -> Client:
+    async def _client(self) -> Client:
         settings, status = self._settings, self._status_topic
+        tls = await _tls_context(settings) if settings.tls else None
         return Client(
             settings.host,
             self._port,
@@ -225,7 +227,7 @@ class Broker:
             will=None if status is None else aiomqtt.Will(status, "offline", qos=1, retain=True),
             timeout=self._timeout_secs,
             keepalive=self._keepalive_secs,
-            tls_context=_tls_context(settings) if settings.tls else None,
+            tls_context=tls,
             max_inflight_messages=MAX_UNACKNOWLEDGED,
             logger=_library_log,
         )
@@ -286,14 +288,22 @@ def _password(settings: Mqtt) -> str | None:
     return read_secret("password_file", Path(settings.password_file))
 
 
-def _tls_context(settings: Mqtt) -> ssl.SSLContext:
+async def _tls_context(settings: Mqtt) -> ssl.SSLContext:
     """Return a context that checks certificates and host names. Raise `AdapterFailed` or `OSError`."""
+    ca_file = None if settings.ca_file is None else Path(settings.ca_file)
+    if settings.cert_file is None:
+        return await share_tls(ca_file)
+    return await compute_alone("tls", _own_tls, settings, ca_file)
+
+
+def _own_tls(settings: Mqtt, ca_file: Path | None) -> ssl.SSLContext:
+    """Return a context with the hub's certificate for this broker."""
     for name in (settings.cert_file, settings.key_file):
         if name is not None and Path(name).exists() and not Path(name).is_file():
             raise OSError(f"{name} is not a regular file")  # the library would block on a named pipe
-    context = open_tls(None if settings.ca_file is None else Path(settings.ca_file))
-    if settings.cert_file is not None:
-        context.load_cert_chain(settings.cert_file, settings.key_file)
+    context = open_tls(ca_file)
+    assert settings.cert_file is not None
+    context.load_cert_chain(settings.cert_file, settings.key_file)
     return context
 
 

@@ -14,7 +14,7 @@ from appliance.adapters.answer_text import one_line
 from appliance.adapters.base import AdapterContext
 from appliance.adapters.notify.kind import NotifySection
 from appliance.adapters.notify.sender import Button, PartlySent
-from appliance.adapters.tls import open_tls
+from appliance.adapters.tls import share_tls
 from appliance.errors import BadAnswer, Unreachable
 
 MAX_MAIL_SUBJECT_CHARS = 78
@@ -55,7 +55,7 @@ class MailSender:
                 local_hostname=HELLO,
                 use_tls=tls == "tls",
                 start_tls=tls == "starttls",
-                tls_context=None if tls == "none" else open_tls(self._ca_file),
+                tls_context=None if tls == "none" else await share_tls(self._ca_file),
             )
         except aiosmtplib.SMTPResponseException as error:
             raise BadAnswer(f"{where} refused the message: {_answer(error.code, error.message)}") from None

@@ -130,6 +130,7 @@ class Hub:
         self.has_files = config.files.enabled
         """Whether clients can read and save Lua files over HTTP."""
         self.is_stopping = False
+        self._stop_requested_at: float | None = None
         self.worker_starts = asyncio.Event()
         """Is set when the Lua worker starts. If the worker has not started by the end of the hub's start, the
         event is set then."""
@@ -251,6 +252,8 @@ class Hub:
 
     def record_stop(self) -> None:
         """Record the stop request, so that a later kill is not counted as a crash."""
+        if self._stop_requested_at is None:
+            self._stop_requested_at = self.clock.monotonic()
         self._store.record_stop()
 
     @property
@@ -266,6 +269,11 @@ class Hub:
         self.environment.timers.pause()
         self.automations.engine.disarm()
         self.automations.executor.begin_to_stop()
+
+    @property
+    def stop_began(self) -> float:
+        """The time of the first stop request, or now, in seconds of the monotonic clock."""
+        return self.clock.monotonic() if self._stop_requested_at is None else self._stop_requested_at
 
     def is_working(self, until: float) -> bool:
         """Return whether a running execution could still end before `until`, a time in seconds of the monotonic

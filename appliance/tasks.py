@@ -7,7 +7,9 @@ import logging
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
+from math import inf
 from typing import Any, Generic, TypeVar
+from weakref import WeakKeyDictionary
 
 from msgspec import Struct
 
@@ -79,6 +81,22 @@ class Tasks:
             log.error("%s ended: %s: %s", task.get_name(), type(error).__name__, error, exc_info=error)
 
 
+_stop_ends: WeakKeyDictionary[asyncio.AbstractEventLoop, float] = WeakKeyDictionary()
+"""The end of all time limits of a loop whose hub is stopping."""
+
+
+def end_limits_within(seconds: float) -> None:
+    """End all present and future time limits of this loop within these seconds, because the hub is stopping. One
+    deadline for all steps of the stop is more reliable than a sum of limits."""
+    loop = asyncio.get_running_loop()
+    _stop_ends[loop] = loop.time() + seconds
+
+
+def _secs_to_stop_end() -> float:
+    loop = asyncio.get_running_loop()
+    return max(_stop_ends.get(loop, inf) - loop.time(), 0.0)
+
+
 class _StallTimer:
     """Calls `expire` after a number of seconds, but ignores the time in which this process was stalled.
 
@@ -95,13 +113,13 @@ class _StallTimer:
         self._timer.cancel()
 
     def _wait(self, left: float, spare: float) -> None:
-        due = self._loop.time() + min(left, STALL_SECS)
+        due = self._loop.time() + min(left, STALL_SECS, _secs_to_stop_end())
         self._timer = self._loop.call_at(due, self._step, left, spare, due)
 
     def _step(self, left: float, spare: float, due: float) -> None:
         took = STALL_SECS + self._loop.time() - due
         counts = took if spare <= 0 else STALL_SECS if took <= 2 * STALL_SECS else 0.0
-        if left > counts:
+        if left > counts and _secs_to_stop_end() > 0:
             self._wait(left - counts, spare - (took - counts))
         else:
             self._expire()
@@ -153,7 +171,7 @@ async def end(task: asyncio.Task[Any]) -> None:
     """Cancel a task and wait for its end, at most `CANCEL_GRACE_SECS`."""
     if not task.done():
         task.cancel()
-        await asyncio.wait({task}, timeout=CANCEL_GRACE_SECS)
+        await asyncio.wait({task}, timeout=min(CANCEL_GRACE_SECS, _secs_to_stop_end()))
 
 
 async def _ending_of(work: Awaitable[T], on_end: Callable[[], None]) -> _Result[T] | BaseException:

@@ -29,7 +29,7 @@ from appliance.event_loop import (
     run,
     wait_for_short_turn,
 )
-from appliance.tasks import STALL_SECS, Tasks, end_within, run_together, time_limit
+from appliance.tasks import STALL_SECS, Tasks, end_limits_within, end_within, run_together, time_limit
 from tests.fakes.clock import VirtualClock
 
 
@@ -428,3 +428,26 @@ def test_long_work_of_a_stopping_hub_yields_rarely() -> None:
         return loop_lag().turns - before
 
     assert run(work()) == 10
+
+
+def test_a_stop_ends_all_time_limits_at_one_deadline() -> None:
+    async def hold() -> None:
+        while not is_over.is_set():
+            with suppress(asyncio.CancelledError):
+                await is_over.wait()
+
+    async def work() -> None:
+        before = asyncio.ensure_future(end_within(hold(), 3600))
+        await asyncio.sleep(0)
+        end_limits_within(0.01)
+        for limited in (before, end_within(hold(), 3600), end_within(asyncio.Event().wait(), 3600)):
+            with pytest.raises(TimeoutError):
+                await limited
+        with pytest.raises(TimeoutError):
+            async with time_limit(3600):
+                await asyncio.Event().wait()
+        is_over.set()
+        await asyncio.sleep(0.01)
+
+    is_over = asyncio.Event()
+    asyncio.run(asyncio.wait_for(work(), 60))

@@ -41,6 +41,15 @@ SLACK = 20.0
 """Extra seconds for a busy machine."""
 
 
+class LateClock(Clock):
+    """The machine's clock, with an adjustable number of seconds added."""
+
+    late_secs = 0.0
+
+    def monotonic(self) -> float:
+        return super().monotonic() + self.late_secs
+
+
 @asynccontextmanager
 async def ending(limits: ApiLimits) -> AsyncIterator[tuple[App, AsyncExitStack]]:
     """Run a hub. Yield the hub, and an exit stack that stops it."""
@@ -81,6 +90,20 @@ class TestStopping:
             answer = await caller.reply()
             assert (answer.status, answer.json["error"][:23]) == (400, "the hub is stopping; th")
             assert await caller.rest() == b""
+
+    async def test_the_time_for_requests_begins_with_the_stop_request(
+        self, quiet_log: pytest.LogCaptureFixture
+    ) -> None:
+        clock = LateClock()
+        async with AsyncExitStack() as stack:
+            app = await stack.enter_async_context(open_app(limits=ApiLimits(stop_secs=3600), clock=clock))
+            caller = await stack.enter_async_context(call(app.url))
+            app.light.faults.silent = True
+            await caller.send(request("POST", f"/devices/{LIGHT}/command", KEY, body=TURN_ON))
+            await until(lambda: app.light.writes or ("GET", "/elgato/lights") in app.light.requests)
+            app.hub.record_stop()
+            clock.late_secs = 3600
+            await stop(stack, SLACK)
 
     @pytest.mark.parametrize(
         "half",

@@ -43,6 +43,10 @@ log = logging.getLogger("api")
 class Work(Protocol):
     """When the server stops, it waits for this work in addition to requests."""
 
+    @property
+    def stop_began(self) -> float:
+        """The time of the stop request, in seconds of the monotonic clock."""
+
     def is_working(self, until: float) -> bool:
         """Return whether any running work could still end by `until`, a time in seconds of the monotonic clock."""
 
@@ -54,8 +58,8 @@ class Server:
     """Serves the application at the address while the context is open.
 
     The constructor binds the socket, and raises `StartFailed` on failure. On exit, the server accepts no new
-    connections, closes event streams with 1001, and waits up to `limits.stop_secs` for requests and running
-    executions. When this time has passed, the server aborts the `work`, waits up to `limits.abort_secs` for
+    connections, closes event streams with 1001, and waits for requests and running executions until
+    `limits.stop_secs` after the stop request. The server then aborts the `work`, waits up to `limits.abort_secs` for
     responses, and aborts the remaining connections. `control` is a bound Unix socket that serves the same API,
     without a key, to root and to this process's user.
     """
@@ -119,11 +123,11 @@ class Server:
 
     async def _close_connections(self) -> None:
         closing: set[StrictConnection] = set()
-        until = self._clock.monotonic() + self._limits.stop_secs
+        until = self._work.stop_began + self._limits.stop_secs
         while self._clock.monotonic() < until and (self._connections or self._work.is_working(until)):
             await self._close_idle(closing)
         self._work.abort_all()
-        until = self._clock.monotonic() + self._limits.abort_secs
+        until = max(until, self._clock.monotonic()) + self._limits.abort_secs
         while self._clock.monotonic() < until and self._connections:
             await self._close_idle(closing)
         for connection in tuple(self._connections):

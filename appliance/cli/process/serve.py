@@ -28,12 +28,17 @@ from appliance.hub import Hub
 from appliance.imports import FIRST_ANSWER_SECS, frozen_imports
 from appliance.log_buffer import LogBuffer
 from appliance.store.disk import Disk
-from appliance.tasks import Tasks
+from appliance.tasks import Tasks, end_limits_within
 
 log = logging.getLogger("hub")
 
-STOP_LIMIT_SECS = 4.8
-"""Maximum seconds for a stop. Service managers kill the hub only after ten seconds."""
+STOP_LIMIT_SECS = 4.4
+"""Maximum seconds from the stop signal to the end of the process. Service managers kill the hub only after ten
+seconds."""
+
+CLEANUP_LIMIT_SECS = 4.0
+"""Maximum seconds from the stop signal to the end of adapters and of the last requests to servers. The history is
+written afterwards."""
 
 
 async def serve(
@@ -126,10 +131,12 @@ def _listen_to_signals(hub: Hub) -> tuple[asyncio.Event, asyncio.Event]:
     loop, stop, hangup = asyncio.get_running_loop(), asyncio.Event(), asyncio.Event()
 
     def ask_to_stop(number: int) -> None:
+        if not stop.is_set():
+            limit_stop(lambda: hub.is_stored)
+            end_limits_within(CLEANUP_LIMIT_SECS)
         hub.record_stop()
         if stop.is_set():
             os._exit(128 + number)
-        limit_stop(lambda: hub.is_stored)
         stop.set()
 
     def ask_to_reload() -> None:

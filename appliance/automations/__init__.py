@@ -8,7 +8,7 @@ Read in this order:
 - `active_triggers`, `trigger_schedules`, and `waits` fire triggers at a later time. They use the `scheduler`, which
   makes `scheduled_calls` and asks `clock_watch` whether the clock can be trusted. `cron`, `sun`, and `wall_clock`
   compute the times. `due_times` lists them for the API.
-- `decider` checks the switch, the brake, the conditions, the `policy`, and the mode.
+- `decider` checks the switch, the `brake`, the conditions, and the `policy`.
 - `environment` contains the parts of the hub that automations need.
 - `automation_states`, `variables`, `timers`, and `change_times` store data across restarts; `old_formats` converts
   data of version 0.1.

@@ -19,8 +19,12 @@ from appliance.tables.fields import Table
 
 
 class Match(Struct, frozen=True, kw_only=True):
-    """The event table that a matching trigger passes to Lua. If `began_in_stop` is true, the change happened at an
-    unknown time before the hub's start, and the hub found it at the start."""
+    """The event table that a matching trigger passes to Lua.
+
+    If `began_in_stop` is true, the change is in the `baseline` of the hub's event: it happened at an unknown time
+    before the hub's start, and the hub found it at the start. Such a change matches only for alarms and for triggers
+    with `at_start`, and `dated` adds `late_secs`, its maximum delay.
+    """
 
     event: Mapping[str, Value]
     began_in_stop: bool = False

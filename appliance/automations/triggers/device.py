@@ -232,6 +232,7 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
         if not self.requirement.is_entered(value, assumed):
             return None
         table = self._table(device, previous)
+        # without an earlier value, the delay is unknown; 0 marks the event, unless `Match.dated` replaces it
         return Match(event=table if previous is not None else {**table, "late_secs": 0}, began_in_stop=is_baseline)
 
     def follow(self, event: DeviceStateChanged) -> Match | WaitOutcome:

@@ -41,7 +41,7 @@ local function check_self(self, name)
 end
 
 local function check_argument(value, expected, number, name)
-  if not expected or expected == 'any' then return end
+  if not expected or expected == 'any' or expected == 'any?' then return end
   local kind = sub(expected, -1) == '?' and sub(expected, 1, -2) or expected
   if type(value) == kind or (value == nil and kind ~= expected) then return end
   raise('bad argument #' .. number .. ' to ctx:' .. name .. ' (' .. kind .. ' expected, got ' .. type(value) .. ')')

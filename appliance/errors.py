@@ -145,6 +145,16 @@ class TooManyChecks(Unauthenticated):
     code = "rate_limited"
 
 
+class TooManyConnections(LaresError):
+    """A client has too many connections through a trusted proxy; retry after a second."""
+
+    code = "rate_limited"
+
+    def __init__(self, client: str) -> None:
+        limit = "the maximum number of connections for one address (api.max_connections_per_peer)"
+        super().__init__(f"{client} has {limit}; close some of them, or try again later")
+
+
 class AuthenticationUnavailable(LaresError):
     """The hub has no memory or thread left to check the API key. The key may be valid; retry later."""
 

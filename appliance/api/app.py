@@ -12,12 +12,15 @@ from appliance.api.device_encoder import DeviceEncoder
 from appliance.api.figures import Figures
 from appliance.api.gate import Gate
 from appliance.api.hooks import Hooks
-from appliance.api.http_server.application import Application, build_application
+from appliance.api.http_server.application import Application
+from appliance.api.http_server.connection_limiter import ConnectionLimiter
+from appliance.api.http_server.proxies import TrustedProxies
 from appliance.api.keyring import Keyring
 from appliance.api.limits import ApiLimits
 from appliance.api.rate_limit import Buckets
 from appliance.api.request_counts import RequestCounts
 from appliance.api.route import ApiParts, ApiResource, Call, Handler, MakeBackup, Search, routes_of
+from appliance.api.router import Router
 from appliance.api.routes import (
     adapters,
     automations,
@@ -102,8 +105,8 @@ def build_app(
     api_routes = [row for row in ROUTES if hub.has_files or not row.resource.needs_files]
     routes = (*api_routes, *pages.list_routes()) if has_dashboard else api_routes
     requests = RequestCounts()
-    gate = Gate(keyring.authenticator, Buckets(limits.rate, hub.clock), cors, limits, requests)
-    app = build_application(gate, limits)
+    proxies = TrustedProxies(limits.trusted_proxies)
+    limiter = ConnectionLimiter(limits.connections, limits.connections_per_peer, hub.clock.monotonic, proxies)
     stream = EventStream(hub.bus, event_capacity, hub.start_errors)
     encoder = DeviceEncoder()
     hub.bus.listen(encoder.forget_removed, DeviceRemoved)
@@ -112,7 +115,7 @@ def build_app(
         encoder=encoder,
         hooks=Hooks(hub.registry, hub.bus, hub.dispatcher, hub.automations.engine.has_hook_listener),
         keyring=keyring,
-        figures=Figures(hub, stream, app.ctx.limiter),
+        figures=Figures(hub, stream, limiter),
         requests=requests,
         stream=stream,
         search=search,
@@ -121,10 +124,12 @@ def build_app(
         routes=api_routes,
     )
     resources: dict[type[Any], object] = {DashboardApi: pages, **{each: each(parts) for each in _RESOURCES}}
+    router = Router()
     for route in routes:
         handler = partial(route.handler, resources[route.resource])
-        gate.add(replace(route, handler=_resolving(handler, hub) if route.has_device else handler))
-    return app
+        router.add(replace(route, handler=_resolving(handler, hub) if route.has_device else handler))
+    gate = Gate(router, keyring.authenticator, Buckets(limits.rate, hub.clock), cors, limits, requests)
+    return Application(gate.respond, gate.handle_error, limits, limiter)
 
 
 def _resolving(handler: Handler, hub: Hub) -> Handler:

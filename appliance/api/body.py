@@ -8,7 +8,7 @@ from typing import Any
 from sanic import Request
 
 from appliance.api.byte_budget import ByteBudget
-from appliance.api.http_server.http1 import StrictHttp1, exchange_of
+from appliance.api.http_server.http1 import StrictHttp1, http1_of
 from appliance.api.limits import ApiLimits
 from appliance.api.validation import parse_json
 from appliance.errors import MalformedRequest, Overloaded, TooLarge, TooSlow, UnknownContentCoding
@@ -37,8 +37,8 @@ class Bodies:
         Raise `TooLarge` if the body is larger than `max_bytes` or `limits.body_bytes`. Also raise
         `UnknownContentCoding`, `Overloaded`, or (after `limits.body_secs`) `TooSlow`.
         """
-        exchange, limits = exchange_of(request), self._limits
-        if not exchange.request_body:
+        http1, limits = http1_of(request), self._limits
+        if not http1.request_body:
             return b""
         coding = request.headers.get("content-encoding", "identity").strip().lower()
         if coding != "identity":
@@ -46,29 +46,29 @@ class Bodies:
                 f"the body is compressed (Content-Encoding: {coding[:40]}); send it uncompressed"
             )
         limit = min(max_bytes, limits.body_bytes)
-        if (arrived := exchange.take_arrived_body(limit)) is not None:
+        if (arrived := http1.take_arrived_body(limit)) is not None:
             return arrived
         try:
             async with asyncio.timeout(limits.body_secs):
-                body = await self._read(exchange, limit)
+                body = await self._read(http1, limit)
         except TimeoutError:
-            exchange.abandon_body()
+            http1.abandon_body()
             raise TooSlow(f"the body did not arrive within {limits.body_secs:g} s") from None
         except Overloaded:
-            exchange.abandon_body()
+            http1.abandon_body()
             raise
         if body is None:
             whose = "this path" if limit == max_bytes else "api.max_body_bytes in the configuration"
             raise TooLarge(f"the body is larger than {limit} bytes, the limit of {whose}")
         return body
 
-    async def _read(self, exchange: StrictHttp1, limit: int) -> bytes | None:
+    async def _read(self, http1: StrictHttp1, limit: int) -> bytes | None:
         """Return the body, or None if it is too large."""
         body = bytearray()
-        if exchange.request_bytes_left > limit:
+        if http1.request_bytes_left > limit:
             return None
         try:
-            async for piece in exchange:
+            async for piece in http1:
                 body += piece
                 self._budget.held += len(piece)
                 if self._budget.is_exceeded:

@@ -86,7 +86,6 @@ SANIC_CODES: Mapping[int, str] = {
     408: "request_timeout",
     413: "head_too_large",
     417: "expectation_failed",
-    429: "rate_limited",
     501: "unknown_transfer_coding",
 }
 """The error code for each HTTP status with which Sanic or the router rejects requests."""

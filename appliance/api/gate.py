@@ -16,7 +16,7 @@ from appliance.api.authenticator import Authenticator
 from appliance.api.body import Bodies
 from appliance.api.cors import Cors
 from appliance.api.error_responses import error_response, response_status
-from appliance.api.http_server.http1 import exchange_of
+from appliance.api.http_server.connection import connection_of
 from appliance.api.limits import ApiLimits
 from appliance.api.rate_limit import Buckets
 from appliance.api.request_counts import UNMATCHED, RequestCounts
@@ -39,23 +39,20 @@ class Gate:
 
     def __init__(
         self,
+        router: Router,
         authenticator: Authenticator,
         buckets: Buckets,
         cors: Cors,
         limits: ApiLimits,
         counts: RequestCounts,
     ) -> None:
+        self._router = router
         self._authenticator = authenticator
         self._buckets = buckets
         self._cors = cors
         self._bodies = Bodies(limits)
         self._counts = counts
-        self._router = Router()
         self._wrong_keys = WrongKeyLog()
-
-    def add(self, route: Route) -> None:
-        """Respond to requests of the route with the results of its handler, which must be bound to a resource."""
-        self._router.add(route)
 
     async def respond(self, request: Request) -> HTTPResponse | None:
         """Return the response of the request's route, or None for a WebSocket. If this function raises an error,
@@ -112,22 +109,16 @@ class Gate:
     async def _identify(self, request: Request, route: Route | None) -> Principal:
         """Return the principal of the request: `ON_BOX` over the control socket, otherwise the principal of the
         token. `route` is None if no route matches."""
-        exchange = exchange_of(request)
-        if exchange.connection.is_on_box:
+        connection = connection_of(request)
+        if connection.is_on_box:
             return ON_BOX
-        known = exchange.identified
-        if known is not None and self._authenticator.is_valid(known):
-            return known
         token = token_of(request, route)
         try:
-            principal = await self._authenticator.identify(token)
+            return await self._authenticator.identify(token)
         except Unauthenticated as refusal:
             if token is not None and type(refusal) is Unauthenticated:
-                self._wrong_keys.note(exchange.connection.peer)
+                self._wrong_keys.note(connection.peer)
             raise
-        if route is not None and not route.is_websocket and route.role is not Role.HOOK:
-            exchange.identified = principal
-        return principal
 
     async def handle_error(self, request: Request, error: Exception) -> HTTPResponse:
         """Return the response to a failed request, or to a CORS preflight request."""

@@ -392,7 +392,7 @@ async def test_small_answers_do_not_wait_for_each_other() -> None:
         keyring = Keyring(app.hub.keys, Clock(), master_key=MASTER)
         address = Address(host="127.0.0.1", port=0)
         sanic_app = build_app(app.hub, keyring, ApiLimits(), 10, **NO_MORE)
-        async with Server(sanic_app, address, ApiLimits(), Clock(), work=app.hub) as server:
+        async with Server(sanic_app, address, Clock(), work=app.hub) as server:
             async with call(f"http://127.0.0.1:{server.port}") as caller:
                 assert (await caller.ask(request("GET", "/health"))).status == 200
                 [connection] = server._connections
@@ -406,12 +406,11 @@ async def test_a_port_can_be_served_again_at_once() -> None:
         keyring = Keyring(app.hub.keys, Clock(), master_key=MASTER)
         sanic_app = build_app(app.hub, keyring, ApiLimits(), 10, **NO_MORE)
         address = Address(host="127.0.0.1", port=0)
-        async with Server(sanic_app, address, ApiLimits(), Clock(), work=app.hub) as server:
+        async with Server(sanic_app, address, Clock(), work=app.hub) as server:
             port = server.port
         async with Server(
             build_app(app.hub, keyring, ApiLimits(), 10, **NO_MORE),
             Address(host="127.0.0.1", port=port),
-            ApiLimits(),
             Clock(),
             work=app.hub,
         ) as again:

@@ -266,4 +266,4 @@ def _serve(
     }
     sanic_app = build_app(hub, keyring, limits, event_capacity, **more)
     address = Address(host="127.0.0.1", port=0)
-    return Server(sanic_app, address, limits, Clock(), work=hub)
+    return Server(sanic_app, address, Clock(), work=hub)

@@ -6,23 +6,18 @@ import asyncio
 from typing import Any, cast
 
 from sanic import Request
-from sanic.compat import Header
-from sanic.exceptions import BadRequest, RequestCancelled, RequestTimeout, SanicException
+from sanic.exceptions import BadRequest, RequestCancelled, RequestTimeout
 from sanic.server import HttpProtocol
 
-from appliance.api.http_server.application import READ_BYTES, Application
+from appliance.api.byte_budget import ByteBudget
 from appliance.api.http_server.connection_limiter import ConnectionLimiter
-from appliance.api.http_server.http1 import StrictHttp1, exchange_of
+from appliance.api.http_server.http1 import StrictHttp1, http1_of
 from appliance.api.http_server.websocket import StrictProtocol, WebSocket, shutdown_write, unsent_bytes
+from appliance.api.limits import ApiLimits
+from appliance.errors import TooManyConnections
 
-
-class TooManyRequests(SanicException):
-    """The error for a client with too many connections through a trusted proxy. The connection ends after this
-    error."""
-
-    status_code = 429
-    headers = {"Retry-After": "1"}  # noqa: RUF012 - Sanic's own, read only
-
+READ_BYTES = 16 * 1024
+"""Maximum number of received bytes that a connection holds before the request uses them."""
 
 LINGER_SECS = 1.0
 """Maximum time for which the hub reads after the last response. Closing while the client sends would reset the
@@ -33,6 +28,7 @@ class StrictConnection(HttpProtocol):
     """A connection of Sanic that can be upgraded to a `WebSocket`, and that ends if the client stops reading.
 
     - `limiter`: counts this connection for `peer`.
+    - `frames`: limits the unfinished frames of all WebSockets.
     - `peer`: the client's address.
     - `websocket`: the WebSocket; None until `upgrade` is called.
     - `is_on_box`: whether the connection came over the control socket.
@@ -42,20 +38,36 @@ class StrictConnection(HttpProtocol):
 
     HTTP_CLASS = StrictHttp1
 
-    __slots__ = ("_accepted", "_end_timer", "_limiter", "_proxy", "is_on_box", "limits", "peer", "websocket")
-
-    app: Application
+    __slots__ = (
+        "_accepted",
+        "_end_timer",
+        "_frames",
+        "_limiter",
+        "_proxy",
+        "is_on_box",
+        "limits",
+        "peer",
+        "websocket",
+    )
 
     def __init__(
-        self, *, app: Application, peer: str, limiter: ConnectionLimiter, is_on_box: bool = False, **more: Any
+        self,
+        *,
+        peer: str,
+        limits: ApiLimits,
+        limiter: ConnectionLimiter,
+        frames: ByteBudget,
+        is_on_box: bool,
+        **more: Any,
     ) -> None:
-        super().__init__(app=app, **more)
-        self.limits = app.ctx.limits
+        super().__init__(**more)
+        self.limits = limits
         self.websocket: WebSocket | None = None
         self.is_on_box = is_on_box
         self._limiter = limiter
+        self._frames = frames
         self.peer = peer
-        self._proxy: str | None = peer if not is_on_box and app.ctx.proxies.trusts(peer) else None
+        self._proxy: str | None = peer if limiter.proxies.trusts(peer) else None
         self._end_timer: asyncio.TimerHandle | None = None
 
     @property
@@ -69,14 +81,14 @@ class StrictConnection(HttpProtocol):
         is_open = self.transport is not None and not self.transport.is_closing()
         return is_open and self.websocket is None and not self.is_answering and b"\r\n\r\n" not in self.recv_buffer
 
-    def note_request(self, headers: Header) -> None:
-        """Count the connection for the client of a new request. Raise `TooManyRequests` if the client has too many
-        connections."""
+    def note_request(self, request: Request) -> None:
+        """Count the connection for the client of the request. If the client has too many connections, raise
+        `TooManyConnections`; the connection ends after the response."""
         if self._proxy is not None:
-            client = self.app.ctx.proxies.client_of(self._proxy, headers)
+            client = self._limiter.proxies.client_of(self._proxy, request.headers)
             if not self._limiter.hand_over(self.peer, client, self):
-                limit = "the maximum number of connections for one address (api.max_connections_per_peer)"
-                raise TooManyRequests(f"{client} has {limit}; close some of them, or try again later")
+                http1_of(request).abandon_body()
+                raise TooManyConnections(client)
             self.peer = client
         self._limiter.refresh(self.peer, self)
 
@@ -84,7 +96,7 @@ class StrictConnection(HttpProtocol):
         """Upgrade the connection to a WebSocket. `answer` is the response that ends the handshake."""
         assert self.transport is not None
         self.http.upgrade_websocket = True
-        self.websocket = WebSocket(self.transport, protocol, answer, self.limits, self.peer, self.app.ctx.frames)
+        self.websocket = WebSocket(self.transport, protocol, answer, self.limits, self.peer, self._frames)
         if not self._can_write.is_set():
             self.websocket.pause()
         early, self.recv_buffer = bytes(self.recv_buffer), bytearray()
@@ -198,4 +210,4 @@ class StrictConnection(HttpProtocol):
 
 
 def connection_of(request: Request) -> StrictConnection:
-    return cast("StrictConnection", exchange_of(request).connection)
+    return cast("StrictConnection", http1_of(request).protocol)

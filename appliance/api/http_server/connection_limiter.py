@@ -6,6 +6,8 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Protocol
 
+from appliance.api.http_server.proxies import NO_PROXIES, TrustedProxies
+
 MAX_EMPTY_CONNECTIONS = 600
 """Maximum number of a peer's recent connections without a request. Only a flood exceeds this number."""
 
@@ -34,8 +36,8 @@ class ConnectionLimiter:
     - `capacity`: the maximum number of connections of all peers.
     - `per_peer`: the maximum number of connections of one peer.
     - `now`: returns monotonic seconds.
-    - `is_proxy`: returns whether a peer is a proxy. A proxy has no connection limit. Instead, a connection of a proxy
-      is counted for the client that sent the latest request over the connection.
+    - `proxies`: peers without a limit. A connection of a proxy is counted for the client that sent the latest request
+      over the connection.
 
     At full capacity, the peer with the most connections loses the connection that has been idle for the longest time.
     If a peer with more than half of the capacity opens a connection, that connection is refused instead. A peer that
@@ -48,10 +50,10 @@ class ConnectionLimiter:
         capacity: int,
         per_peer: int,
         now: Callable[[], float],
-        is_proxy: Callable[[str], bool] = lambda _: False,
+        proxies: TrustedProxies = NO_PROXIES,
     ) -> None:
+        self.proxies = proxies
         self._now = now
-        self._is_proxy = is_proxy
         self._expired_at = now()
         self._empty: dict[str, float] = {}
         self._without_request: set[Closable] = set()
@@ -70,7 +72,7 @@ class ConnectionLimiter:
         return refusal
 
     def _make_room(self, peer: str, held: int) -> str | None:
-        if not self._is_proxy(peer):
+        if not self.proxies.trusts(peer):
             if held >= self._per_peer:
                 return f"{peer} has reached the limit for one address (api.max_connections_per_peer)"
             if self._count_empty(peer, 0) >= MAX_EMPTY_CONNECTIONS:

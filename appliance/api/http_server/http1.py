@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 from functools import lru_cache
 from http import HTTPStatus
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 from sanic import Request
-from sanic.compat import Header
 from sanic.exceptions import BadRequest, ExpectationFailed, PayloadTooLarge, RequestCancelled, RequestTimeout
 from sanic.helpers import has_message_body
 from sanic.http import Http, Stage
@@ -23,7 +22,6 @@ from appliance.api.http_server.framing import (
     parse_head,
 )
 from appliance.api.limits import ApiLimits
-from appliance.api.roles import Principal
 from appliance.event_loop import next_turn
 
 MAX_DISCARDED_BODIES = 4
@@ -45,51 +43,26 @@ PART_BYTES = 256 << 10
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
-class ClientConnection(Protocol):
-    """The part of a connection that its exchanges and the gate use. `peer` is the client's address. `is_on_box` is
-    true if the connection came over the control socket."""
-
-    app: Any
-    is_on_box: bool
-    limits: ApiLimits
-    peer: str
-    request_class: type[Request]
-    transport: Any
-
-    def note_request(self, headers: Header) -> None:
-        """Handle the headers of a new request."""
-
-
 class StrictHttp1(Http):
     """Sanic's HTTP/1 with strict parsing.
 
     Requests that violate RFC 9112 are rejected, because a proxy could parse them differently. The head of a request
     must arrive within `head_secs`. After a response, the remaining body is discarded for at most `body_secs`.
-    `identified` caches the principal for the gate for as long as the client repeats the same headers.
+    `protocol` is the connection.
     """
 
-    __slots__ = (
-        "HEADER_MAX_SIZE",
-        "_chunks",
-        "_discard_until",
-        "_discarded",
-        "_fields",
-        "_limits",
-        "connection",
-        "identified",
-    )
+    __slots__ = ("HEADER_MAX_SIZE", "_chunks", "_discard_until", "_discarded", "_fields", "_limits")
 
     recv_buffer: bytearray
+    protocol: Any
     request_body: Any  # Sanic's declarations of these attributes do not match the values that Sanic assigns
     response: Any
     response_func: Any
     request_bytes_left: int
 
-    def __init__(self, protocol: ClientConnection) -> None:
+    def __init__(self, protocol: Any) -> None:
         super().__init__(protocol)  # type: ignore[no-untyped-call]
-        self.connection = protocol
-        self._limits = protocol.limits
-        self.identified: Principal | None = None
+        self._limits: ApiLimits = protocol.limits
         self._fields: HeadFields | None = None
         self.HEADER_MAX_SIZE = self._limits.head_bytes
 
@@ -125,15 +98,14 @@ class StrictHttp1(Http):
             exception.__traceback__ = None
 
     async def http1_request_header(self) -> None:
-        """Parse the head of the next request. Raise errors with status 400, 408, 413, 417, 429, or 501."""
+        """Parse the head of the next request. Raise errors with status 400, 408, 413, 417, or 501."""
         end = self._end_of_head()
         if end < 0:
             end = await self._receive_head()
         if end < 0:
             raise PayloadTooLarge(f"the request line and headers are larger than {self.HEADER_MAX_SIZE} bytes")
         head = parse_head(bytes(self.recv_buffer[:end]), self._fields)
-        if head.fields is not self._fields:
-            self._fields, self.identified = head.fields, None
+        self._fields = head.fields
         self.url = head.target.decode("ascii")
         self.keep_alive = head.fields.is_persistent
         self.head_only = head.method == "HEAD"
@@ -142,7 +114,6 @@ class StrictHttp1(Http):
         # If the body is chunked, keep one CRLF of the head, because the parser expects a CRLF before each chunk.
         del self.recv_buffer[: end + (2 if self.request_body == "chunked" else 4)]
         self.request, request.stream = request, self
-        self.connection.note_request(head.fields.headers)
 
     async def send_response(self, response: HTTPResponse) -> None:
         """Send the response. Discard the remaining body, because Sanic would log it as an error after a 2xx
@@ -196,14 +167,14 @@ class StrictHttp1(Http):
         self.keep_alive = False
 
     def _make_request(self, head: Head) -> Request:
-        return self.connection.request_class(
+        return Request(
             url_bytes=head.target,
             headers=head.fields.headers,
             head=head.raw,
             version=head.fields.version,
             method=head.method,
-            transport=self.connection.transport,
-            app=self.connection.app,
+            transport=self.protocol.transport,
+            app=self.protocol.app,
         )
 
     def _expect_body(self, fields: HeadFields, request: Request) -> None:
@@ -307,7 +278,7 @@ class StrictHttp1(Http):
         return piece
 
 
-def exchange_of(request: Request) -> StrictHttp1:
+def http1_of(request: Request) -> StrictHttp1:
     return cast("StrictHttp1", request.stream)
 
 

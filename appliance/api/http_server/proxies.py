@@ -54,6 +54,9 @@ class TrustedProxies:
         return any(address in network for network in self._networks)
 
 
+NO_PROXIES = TrustedProxies(())
+
+
 def _parse(hop: str) -> IpAddress | None:
     """Return the address of a hop without its port. If an IPv4 address has IPv6 form, convert it to IPv4."""
     match = re.fullmatch(_HOST_AND_PORT, hop.strip())

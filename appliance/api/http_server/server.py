@@ -15,11 +15,11 @@ from typing import Protocol
 
 from sanic import Sanic
 
+from appliance.api.byte_budget import ByteBudget
 from appliance.api.http_server.application import Application
 from appliance.api.http_server.connection import StrictConnection
 from appliance.api.http_server.connection_limiter import ConnectionLimiter
 from appliance.api.http_server.listener import Listener
-from appliance.api.limits import ApiLimits
 from appliance.clock import Clock
 from appliance.errors import StartFailed
 from appliance.tables.addresses import Address
@@ -68,7 +68,6 @@ class Server:
         self,
         app: Application,
         address: Address,
-        limits: ApiLimits,
         clock: Clock,
         *,
         work: Work,
@@ -77,7 +76,8 @@ class Server:
         self._work = work
         self._clock = clock
         self._app = app
-        self._limits = limits
+        self._limits = limits = app.limits
+        self._frames = ByteBudget(limits.frames_bytes)
         self._connections: set[StrictConnection] = set()
         self._control = control
         self._open: list[Listener] = []
@@ -85,7 +85,7 @@ class Server:
         self._socket = _bind(address)
         self._port: int = self._socket.getsockname()[1]
         files = _raise_file_limit(limits.connections + RESERVED_FILES)
-        app.ctx.limiter.capacity = min(limits.connections, max(files - RESERVED_FILES, files // 2))
+        app.limiter.capacity = min(limits.connections, max(files - RESERVED_FILES, files // 2))
 
     @property
     def port(self) -> int:
@@ -93,7 +93,7 @@ class Server:
         return self._port
 
     async def __aenter__(self) -> Server:
-        limiter = self._app.ctx.limiter
+        limiter = self._app.limiter
         connect = partial(self._new_connection, limiter, is_on_box=False)
         self._open.append(Listener(self._socket, limiter, connect))
         if self._control is not None:
@@ -115,7 +115,9 @@ class Server:
         return StrictConnection(
             app=self._app,
             peer=peer,
+            limits=self._limits,
             limiter=limiter,
+            frames=self._frames,
             is_on_box=is_on_box,
             loop=asyncio.get_running_loop(),
             connections=self._connections,

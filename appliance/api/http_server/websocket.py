@@ -22,7 +22,7 @@ from websockets.server import ServerProtocol
 from websockets.typing import Subprotocol
 
 from appliance.api.byte_budget import ByteBudget
-from appliance.api.http_server.http1 import exchange_of
+from appliance.api.http_server.http1 import http1_of
 from appliance.api.limits import ApiLimits
 from appliance.errors import MalformedRequest, UpgradeRequired
 from appliance.event_loop import is_turn_long
@@ -321,9 +321,9 @@ def accept_handshake(request: Request, limits: ApiLimits) -> tuple[StrictProtoco
 
     Raise `UpgradeRequired` or `MalformedRequest` on failure.
     """
-    exchange = exchange_of(request)
+    http1 = http1_of(request)
     # otherwise, the hub would read the body as frames
-    if exchange.request_body == "chunked" or exchange.request_bytes_left:
+    if http1.request_body == "chunked" or http1.request_bytes_left:
         raise MalformedRequest("a WebSocket handshake must not have a body")
     handshake = _handshake_of(request)
     protocol = StrictProtocol(limits.message_bytes)

@@ -45,7 +45,7 @@ def build_server(hub: Hub, keyring: Keyring, config: Config, data_dir: Path, con
         make_backup=partial(_pack_backup, file, data_dir),
         simulate=simulate,
     )
-    return Server(app, config.api.bind_address, limits, hub.clock, work=hub, control=control)
+    return Server(app, config.api.bind_address, hub.clock, work=hub, control=control)
 
 
 def _pack_backup(config: Path, data_dir: Path) -> bytes:

@@ -175,7 +175,8 @@ def write_archive(packed: Path, boot: Path, parts: Parts, oldest_glibc: str, fil
     for data in (listed, *(data for _, data in streams.values()), *entries.values()):
         build.update(hashlib.sha256(data).digest())
     tags = tuple(target.tag for target in parts.native)
-    held = {"BUILD": build.hexdigest()[:16], "DATE": DATE, "GLIBC": oldest_glibc, "TARGETS": tags}
+    glibc = tuple(map(int, oldest_glibc.split(".")))
+    held = {"BUILD": build.hexdigest()[:16], "DATE": DATE, "GLIBC": glibc, "TARGETS": tags}
     held["NEEDS"] = describe(parts.native, oldest_glibc)
     lares_file = "".join(f"{name} = {value!r}\n" for name, value in held.items()).encode()
     entries |= {"lares_file.py": lares_file, "parts.json": listed, "NOTICE": notice(parts.packages, parts.notices)}

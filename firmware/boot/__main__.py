@@ -14,26 +14,22 @@ TAG = EXTENSION_SUFFIXES[0][1:].replace(".so", "")
 """This Python's tag of compiled modules; empty for a very old Python."""
 
 
-def glibc():  # type: () -> str
-    """Return the version of glibc, or an empty string for another C library."""
+def glibc():  # type: () -> tuple[int, ...]
+    """Return the version of glibc, or an empty tuple for another C library."""
     try:
-        return (os.confstr("CS_GNU_LIBC_VERSION") or "").replace("glibc ", "")
+        version = (os.confstr("CS_GNU_LIBC_VERSION") or "").replace("glibc ", "")
     except (AttributeError, OSError, ValueError):
-        return ""
-
-
-def numbers(version):  # type: (str) -> list[int]
-    return [int(part) for part in version.split(".")[:2] if part.isdigit()]
+        return ()
+    return tuple(int(part) for part in version.split(".")[:2] if part.isdigit())
 
 
 def is_supported():  # type: () -> bool
-    library = glibc()
-    return sys.version_info >= (3, 11) and TAG in TARGETS and (not library or numbers(library) >= numbers(GLIBC))
+    return sys.version_info >= (3, 11) and TAG in TARGETS and (not glibc() or glibc() >= GLIBC)
 
 
 def describe_box():  # type: () -> str
     tag = " (%s)" % TAG if TAG else ""
-    library = " with glibc %s" % glibc() if glibc() else ""
+    library = " with glibc " + ".".join(map(str, glibc())) if glibc() else ""
     return "%s is Python %s%s%s" % (sys.executable or "this", "%d.%d.%d" % tuple(sys.version_info[:3]), tag, library)
 
 

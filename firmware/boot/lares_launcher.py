@@ -84,23 +84,21 @@ def is_not_foreign(path: str) -> bool:
 
 def candidate_folders(environment: Mapping[str, str]) -> list[str]:
     """Return the possible folders in order of preference."""
+    user, home = os.geteuid(), environment.get("HOME", "")
     named = [environment.get(name, "").split(":")[0] for name in FOLDERS]
-    own = [(folder, f"{folder}/program") for folder in named]
-    if os.geteuid() == 0:
-        own.append((INSTALLED, f"{INSTALLED}/program"))
-    home = environment.get("HOME", "")
-    own.append((home, f"{home}/.cache/lares"))
-    chosen = [os.path.abspath(base) for folder, base in own if folder and is_ours(folder)]
-    return [*dict.fromkeys(chosen), *(f"{folder}/lares-{os.geteuid()}" for folder in SHARED)]
+    if user == 0:
+        named.append(INSTALLED)
+    own = [*((folder, "program") for folder in named), (home, ".cache/lares")]
+    chosen = [os.path.abspath(f"{folder}/{name}") for folder, name in own if folder and is_ours(folder)]
+    return [*dict.fromkeys(chosen), *(f"{folder}/lares-{user}" for folder in SHARED)]
 
 
 def is_ours(folder: str) -> bool:
     """Return whether this user owns the folder. If another user owned the folder, root would leave files there, and
     the owner could not change these files."""
-    try:
+    with contextlib.suppress(OSError):
         return os.stat(f"{folder}/").st_uid == os.geteuid()
-    except OSError:
-        return False
+    return False
 
 
 def find_folder(archive: str, bases: Sequence[str]) -> str:
@@ -114,19 +112,14 @@ def find_folder(archive: str, bases: Sequence[str]) -> str:
         folder = os.path.join(real, NAME)
         try:
             make_base(real)
-            is_usable = hold(folder) and is_whole(folder)
-            if not is_usable or read_boot(f"{folder}/{BOOTED}") != read_boot(BOOT_ID):
+            if not (hold(folder) and is_whole(folder) and read(f"{folder}/{BOOTED}") == read(BOOT_ID)):
                 import lares_unpack  # most starts do not need this module
 
-                if is_usable:
-                    lares_unpack.remove_bytecode(folder)
-                else:
-                    lares_unpack.unpack(archive, folder)
-                    hold(folder)
+                lares_unpack.unpack(archive, folder)
+                hold(folder)
+            return folder
         except OSError as error:
             refusals.append(f"{base}: {(error.strerror or str(error)).lower()}")
-        else:
-            return folder
     raise OSError(
         f"cannot unpack ({'; '.join(refusals)}); set CACHE_DIRECTORY to a folder that belongs to this user, "
         "allows execution, and has 30 MB free"
@@ -158,11 +151,10 @@ def make_base(base: str) -> None:
 def hold(folder: str) -> bool:
     """Lock the folder against removal until this process ends. Return False if the folder is missing or is being
     removed."""
-    try:
+    with contextlib.suppress(OSError):
         fcntl.flock(os.open(folder, os.O_RDONLY | os.O_DIRECTORY), fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
+        return True
+    return False
 
 
 def is_whole(folder: str, *, deep: bool = False) -> bool:
@@ -180,13 +172,8 @@ def is_whole(folder: str, *, deep: bool = False) -> bool:
     return True
 
 
-def read_boot(path: str) -> bytes:
-    """Return the id of a boot, or an empty string if the id cannot be read."""
-    with contextlib.suppress(OSError):
-        return read(path)
-    return b""
-
-
 def read(path: str) -> bytes:
-    with open(path, "rb") as file:
+    """Return the content of the file, or an empty string if the file cannot be read."""
+    with contextlib.suppress(OSError), open(path, "rb") as file:
         return file.read()
+    return b""

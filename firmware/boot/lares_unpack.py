@@ -17,61 +17,60 @@ from collections.abc import Iterator, Sequence
 from typing import IO, Any
 
 from lares_file import DATE
-from lares_launcher import BOOT_ID, BOOTED, FILES, SITE, TAG, is_whole, read, read_boot
+from lares_launcher import BOOT_ID, BOOTED, FILES, SITE, TAG, is_whole, read
 
 MAGIC = importlib.util.MAGIC_NUMBER.hex()
-"""Magic number of this Python's bytecode."""
 
 
 def unpack(archive: str, folder: str) -> None:
-    """Create the complete folder for this Python, and sync it to the card. Concurrent starts wait for each other.
+    """Create the complete folder for this Python, and sync it to the card. If it already exists, remove old bytecode.
 
-    Other versions are removed afterwards or, if the card is full, before. If an error occurs, no incomplete folder
-    remains. Raise `OSError` if the folder cannot be written, and `ValueError` if the archive is damaged.
+    Concurrent starts wait for each other. Other versions are removed afterwards or, if the card is full, before. If
+    an error occurs, no incomplete folder remains. Raise `OSError` if the folder cannot be written, and `ValueError`
+    if the archive is damaged.
     """
     base, part = os.path.dirname(folder), f"{folder}.part"
-    with locked(base, fcntl.LOCK_EX) as descriptor:
+    with locked(base, fcntl.LOCK_EX) as descriptor, contextlib.ExitStack() as stack:
         if is_whole(folder):
+            remove_bytecode(folder)
             return
         if sys.stderr.isatty():
             print("lares: unpacking, once for this version ...", file=sys.stderr, flush=True)
         shutil.rmtree(folder, ignore_errors=True)
         remove_unused(base, ".part")
+        stack.callback(shutil.rmtree, part, ignore_errors=True)
         try:
-            try:
-                write_files(archive, part)
-            except OSError as error:
-                if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-                    raise
-                shutil.rmtree(part, ignore_errors=True)
-                for _ in read_files(archive):  # check the archive before other versions are removed
-                    pass
-                remove_unused(base)
-                write_files(archive, part)
-            os.sync()
-            os.rename(part, folder)
-            os.fsync(descriptor)
-        finally:
-            shutil.rmtree(part, ignore_errors=True)
+            write_files(archive, part)
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                raise
+            for _ in read_files(archive):  # check the archive before other versions are removed
+                pass
+            remove_unused(base)
+            write_files(archive, part)
+        os.sync()
+        os.rename(part, folder)
+        os.fsync(descriptor)
         remove_unused(base, keep=folder)
 
 
 def write_files(archive: str, part: str) -> None:
-    """Write the files for this Python, and the list of these files, to the folder."""
+    """Write the files for this Python, and the list of these files, to a new folder."""
     files = {}
     for name, data in read_files(archive):
         write(f"{part}/{SITE}/{name}", data)
         files[f"{SITE}/{name}"] = len(data), zlib.crc32(data)
     write(f"{part}/{FILES}", json.dumps(files, separators=(",", ":")).encode())
-    write(f"{part}/{BOOTED}", read_boot(BOOT_ID))
+    write(f"{part}/{BOOTED}", read(BOOT_ID))
 
 
 def read_files(archive: str) -> Iterator[tuple[str, bytes]]:
     """Yield name and content of each file for this Python. Raise `ValueError` if the archive is damaged."""
+    keys = {"pure": "", f"compiled/{MAGIC}": MAGIC, f"native/{TAG.split('-')[2]}": TAG}
     try:
         with zipfile.ZipFile(archive) as file:
             parts = json.loads(file.read("parts.json"))
-            for stream, key in (("pure", ""), (f"compiled/{MAGIC}", MAGIC), (f"native/{TAG.split('-')[2]}", TAG)):
+            for stream, key in keys.items():
                 if listed := parts.get(stream):
                     with file.open(f"{stream}.xz") as packed, lzma.open(packed) as data:
                         yield from read_stream(data, listed, key)
@@ -82,20 +81,17 @@ def read_files(archive: str) -> Iterator[tuple[str, bytes]]:
 def read_stream(stream: IO[bytes], listed: Sequence[Any], key: str) -> Iterator[tuple[str, bytes]]:
     """Yield the files with this key from the stream. Stop reading after the last of these files. Raise `ValueError`
     if a checksum differs."""
-    rest = sum(key in names for _, _, names in listed)
-    for size, checksum, names in listed:
+    last = max((number for number, (_, _, names) in enumerate(listed) if key in names), default=-1)
+    for size, checksum, names in listed[: last + 1]:
         data = stream.read(size)
         if (len(data), zlib.crc32(data)) != (size, checksum):
             raise ValueError("a checksum differs")
         yield from ((name, data) for name in names.get(key, ()))
-        rest -= key in names
-        if not rest:
-            return
 
 
 def write(path: str, data: bytes) -> None:
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-    with open(path, "xb") as file:
+    with open(path, "wb") as file:
         file.write(data)
     os.utime(path, (DATE, DATE))
 
@@ -109,13 +105,11 @@ def remove_bytecode(folder: str) -> None:
         for path in found - unpacked:
             if ".pyc" in path:  # also files that Python had not renamed yet
                 os.unlink(path)
-        os.unlink(f"{folder}/{BOOTED}")
-        write(f"{folder}/{BOOTED}", read_boot(BOOT_ID))
+        write(f"{folder}/{BOOTED}", read(BOOT_ID))
 
 
 def remove_unused(base: str, ending: str = "", keep: str = "") -> None:
-    """Remove versions whose names have this ending. Do not remove `keep`, or versions from which a process is
-    running."""
+    """Remove versions with this ending, except `keep` and versions that a process uses."""
     for name in os.listdir(base):
         path = f"{base}/{name}"
         if "-cpython-" in name and name.endswith(ending) and path != keep:

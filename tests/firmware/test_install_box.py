@@ -324,7 +324,7 @@ def test_an_unsuitable_file_is_reported_and_changes_nothing(root: Root, tmp_path
     with zipfile.ZipFile(tmp_path / "other.pyz", "w") as archive:
         archive.write(ROOT / "firmware" / "boot" / "__main__.py", "__main__.py")
         needs = "CPython 3.99 on 64-bit Linux, aarch64, with glibc 2.28 or newer"
-        text = f"GLIBC = '2.28'\nNEEDS = {needs!r}\nTARGETS = ('cpython-399-aarch64-linux-gnu',)\n"
+        text = f"GLIBC = (2, 28)\nNEEDS = {needs!r}\nTARGETS = ('cpython-399-aarch64-linux-gnu',)\n"
         archive.writestr("lares_file.py", text)
     message = root.refused(os.EX_UNAVAILABLE, put_in(root, "other.pyz", tmp_path / "other.pyz"))
     assert message.startswith(

@@ -42,7 +42,7 @@ runpy.run_path(sys.argv[1] + "/__main__.py", run_name="__main__")
 def boot(tmp_path: Path) -> Path:
     """Provide the start code for these targets, with a launcher that only reports its start."""
     shutil.copy(BOOT / "__main__.py", tmp_path)
-    (tmp_path / "lares_file.py").write_text(f"BUILD = 'x'\nGLIBC = '2.28'\nNEEDS = {NEEDS!r}\nTARGETS = {HELD!r}\n")
+    (tmp_path / "lares_file.py").write_text(f"BUILD = 'x'\nGLIBC = (2, 28)\nNEEDS = {NEEDS!r}\nTARGETS = {HELD!r}\n")
     (tmp_path / "lares_launcher.py").write_text("def launch():\n    print('launched')\n    return 7\n")
     return tmp_path
 

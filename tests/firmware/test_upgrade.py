@@ -330,7 +330,7 @@ def test_a_wrong_file_changes_nothing(hand: Path, words: list[str], code: int, s
     with zipfile.ZipFile(hand / "foreign.pyz", "w") as archive:
         archive.write(ROOT / "firmware" / "boot" / "__main__.py", "__main__.py")
         needs = "CPython 3.99 on 64-bit Linux, aarch64, with glibc 2.28 or newer"
-        text = f"GLIBC = '2.28'\nNEEDS = {needs!r}\nTARGETS = ('cpython-399-aarch64-linux-gnu',)\n"
+        text = f"GLIBC = (2, 28)\nNEEDS = {needs!r}\nTARGETS = ('cpython-399-aarch64-linux-gnu',)\n"
         archive.writestr("lares_file.py", text)
         archive.write(ROOT / "firmware" / "install.sh", "firmware/install.sh")
     before = {path: path.read_bytes() for path in hand.iterdir() if path.is_file()}

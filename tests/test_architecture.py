@@ -19,9 +19,7 @@ FILES = sorted((ROOT / "appliance").rglob("*.py"))
 
 LAYERS = {
     **dict.fromkeys(("errors", "clock", "log_limit", "loop_lag", "version"), 1),
-    **dict.fromkeys(
-        ("computing", "event_loop", "allocator", "imports", "log_buffer", "simulated_clock", "tables", "tasks"), 2
-    ),
+    **dict.fromkeys(("computing", "event_loop", "allocator", "imports", "log_buffer", "tables", "tasks"), 2),
     **dict.fromkeys(("home", "home_locale"), 3),
     **dict.fromkeys(("settings", "store"), 4),
     **dict.fromkeys(("adapters", "health", "history", "watch"), 5),
@@ -54,7 +52,7 @@ ALLOWED = {
     "watchfiles": {"watch"},
     "astral": {"automations"},
     "croniter": {"automations"},
-    "asyncio.sleep": {"clock", "simulated_clock"},
+    "asyncio.sleep": {"clock"},
     "create_task": {"tasks"},
     "ensure_future": {"tasks"},
     "datetime.now": {"clock"},

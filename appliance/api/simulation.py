@@ -25,6 +25,9 @@ from appliance.store.record_keys import (
     VARIABLE_PREFIX,
 )
 
+MAX_SIMULATED_HOURS = 24 * 366
+"""The longest simulation."""
+
 SIMULATED_PREFIXES = (
     ROOM_PREFIX,
     GROUP_PREFIX,

@@ -9,13 +9,13 @@ import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
+from appliance.api.simulation import MAX_SIMULATED_HOURS
 from appliance.cli.completion import SHELLS, PathText
 from appliance.cli.help import EXAMPLES, subcommands
 from appliance.cli.log_output import one_line
 from appliance.cli.terminal import write
 from appliance.errors import StartFailed
 from appliance.log_buffer import LOG_LEVELS, MAX_LOG_ENTRIES
-from appliance.simulated_clock import MAX_SIMULATED_HOURS
 
 
 class _Parser(argparse.ArgumentParser):

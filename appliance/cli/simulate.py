@@ -18,6 +18,7 @@ from appliance.cli.check import find_wrong_names
 from appliance.cli.hub_client import read_snapshot
 from appliance.cli.owner import as_owner, need_access
 from appliance.cli.paths import HubPaths
+from appliance.cli.simulation.clock import SimulatedClock
 from appliance.cli.simulation.preparation import Preparation, prepare
 from appliance.cli.simulation.printer import SimulationPrinter
 from appliance.cli.simulation.simulation import Simulation, open_simulation
@@ -25,7 +26,6 @@ from appliance.cli.terminal import say, with_local_times
 from appliance.config import Config
 from appliance.errors import Fault, Invalid, StartFailed
 from appliance.lua.folder import Contents, folder_of
-from appliance.simulated_clock import SimulatedClock
 from appliance.store.storage import DocumentSnapshot
 from appliance.tables.checks import nearest, suggest
 

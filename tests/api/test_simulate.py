@@ -13,7 +13,7 @@ import pytest
 import pytest_asyncio
 
 from appliance.api.simulation import SimulationRequest
-from appliance.cli.process.simulations import HubSimulations
+from appliance.cli.simulation.hub_simulations import HubSimulations
 from appliance.lua_worker.ctx_methods import CTX_METHODS
 from tests.fakes.app import LIGHT, App, open_app
 from tests.fakes.lua import write

@@ -32,7 +32,7 @@ from appliance.api.limits import ApiLimits
 from appliance.api.roles import Role
 from appliance.api.simulation import SimulationResult
 from appliance.api.tokens import KeyToken
-from appliance.cli.process.simulations import HubSimulations
+from appliance.cli.simulation.hub_simulations import HubSimulations
 from appliance.clock import Clock
 from appliance.config import Config
 from appliance.home.bus import Bus

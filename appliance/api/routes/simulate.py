@@ -8,10 +8,9 @@ from appliance.api.limits import MAX_FILE_BODY_BYTES
 from appliance.api.roles import Role
 from appliance.api.route import ApiResource, Call, route
 from appliance.api.routes.files import refuse
-from appliance.api.simulation import SIMULATED_PREFIXES, SimulationRequest
+from appliance.api.simulation import MAX_SIMULATED_HOURS, SIMULATED_PREFIXES, SimulationRequest
 from appliance.api.validation import body_check, boolean, nullable, text
 from appliance.errors import Invalid, InvalidFile
-from appliance.simulated_clock import MAX_SIMULATED_HOURS
 from appliance.tables import checks
 from appliance.tables.fields import Field
 from appliance.tables.json_schema import BOOLEAN, INSTANT, NUMBER, OBJECT, TEXT, Check, array_of, record

@@ -28,7 +28,7 @@ def build_server(hub: Hub, keyring: Keyring, config: Config, data_dir: Path, con
 
     @cache
     def open_simulations() -> Any:
-        from appliance.cli.process.simulations import HubSimulations  # few hubs run simulations
+        from appliance.cli.simulation.hub_simulations import HubSimulations  # few hubs run simulations
 
         return HubSimulations(file)
 

@@ -24,6 +24,7 @@ from appliance.automations.policy import Policy
 from appliance.automations.scheduled_calls import MICROSECOND, DelayedCall
 from appliance.automations.triggers.time import Interval
 from appliance.cli.lua_pool import open_pool
+from appliance.cli.simulation.clock import SimulatedClock
 from appliance.cli.simulation.device_events import FileEvent, FileHook
 from appliance.cli.simulation.home import (
     SimulatedContext,
@@ -47,7 +48,6 @@ from appliance.lua.context import Context, CtxFunction
 from appliance.lua.executor import Execution, Executor
 from appliance.lua.kind_catalog import DescribeKind, build_kind_catalog
 from appliance.scenes import Scene, Scenes, build_scene_catalog
-from appliance.simulated_clock import SimulatedClock
 from appliance.store.clock_trust import ClockTrust
 from appliance.store.records import read_devices, read_layout
 from appliance.store.storage import DocumentSnapshot

@@ -31,7 +31,7 @@ MAX_WAITING = 4
 _START = """
 import sys
 sys.dont_write_bytecode, sys.path[:] = True, sys.argv[1:]
-from appliance.cli.process.simulation_process import main
+from appliance.cli.simulation.process import main
 main()
 """
 
@@ -100,7 +100,7 @@ async def _run_process(given: bytes) -> bytes:
 
 
 def _read(output: bytes) -> SimulationResult:
-    """Decode the output of `simulation_process`. Raise `Invalid` or `InvalidFile` on failure."""
+    """Decode the output of `process`. Raise `Invalid` or `InvalidFile` on failure."""
     if not output:
         raise Invalid("the simulation ended unexpectedly, perhaps for lack of memory; simulate fewer hours")
     lines, until, is_complete, refusal = marshal.loads(output)  # noqa: S302 - from the hub's own process

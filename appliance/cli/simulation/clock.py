@@ -19,9 +19,6 @@ MAX_WAKINGS_AT_ONCE = 2_000
 BUSY_POLL_SECS = 0.001
 """Real seconds between calls of `is_busy`."""
 
-MAX_SIMULATED_HOURS = 24 * 366
-"""The longest simulation."""
-
 
 class SimulatedClock(Clock):
     """Simulated time, which advances only within `run`."""
@@ -72,9 +69,9 @@ class SimulatedClock(Clock):
         end, wakings, instant = (until - self._start).total_seconds(), 0, self._elapsed
         while not self._is_stopped and wakings < MAX_WAKINGS_AT_ONCE:
             for _ in range(SETTLE_ITERATIONS):
-                await asyncio.sleep(0)
+                await super().sleep(0)
             if is_busy():
-                await asyncio.sleep(BUSY_POLL_SECS)
+                await super().sleep(BUSY_POLL_SECS)
                 continue
             while self._waiting and self._waiting[0][2].done():
                 heapq.heappop(self._waiting)

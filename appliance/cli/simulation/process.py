@@ -15,12 +15,12 @@ from typing import Any
 from appliance import config
 from appliance.api.simulation import SimulationRequest
 from appliance.cli.process.memory_protection import protect_memory
+from appliance.cli.simulation.clock import SimulatedClock
 from appliance.cli.simulation.preparation import prepare
 from appliance.cli.simulation.printer import SimulationPrinter
 from appliance.cli.simulation.simulation import open_simulation
 from appliance.config import Config
 from appliance.errors import ConfigFailed, Fault, Invalid, InvalidFile, StartFailed
-from appliance.simulated_clock import SimulatedClock
 
 MAX_SECS = 5.0
 """The time limit of one simulation."""

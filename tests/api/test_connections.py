@@ -17,7 +17,7 @@ import pytest
 from sanic.compat import Header
 
 from appliance.adapters.elgato_lights.simulator import LightSimulator
-from appliance.api.http_server.connection import StrictConnection
+from appliance.api.http_server.connection import Connection
 from appliance.api.http_server.connection_limiter import (
     EMPTY_CONNECTIONS_EXPIRED_PER_SEC,
     MAX_EMPTY_CONNECTIONS,
@@ -170,10 +170,10 @@ ENDS: dict[str, list[bytes]] = {
 def list_kept(app: App) -> list[str]:
     """Return the connections in memory and their parts, not including those of the requesting client."""
     loop = asyncio.get_running_loop()
-    kinds = (StrictConnection, StrictHttp1, WebSocket, StrictProtocol)
+    kinds = (Connection, StrictHttp1, WebSocket, StrictProtocol)
     found = [each for each in gc.get_objects() if isinstance(each, kinds)]
     mine = [each for each in found if getattr(each, "loop", getattr(each, "_loop", loop)) is loop]
-    connections = [each for each in mine if isinstance(each, StrictConnection)]
+    connections = [each for each in mine if isinstance(each, Connection)]
     is_open = [each for each in connections if each.conn_info and not each.conn_info.lost]
     https = [each.http for each in is_open]
     closed: list[object] = [each for each in mine if each not in is_open and each not in https]

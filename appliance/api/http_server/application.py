@@ -80,6 +80,4 @@ class Application(Sanic[Config, Any]):
             await self.handle_exception(request, error, run_middleware=False)
 
     async def dispatch(self, event: str, **more: Any) -> Any:
-        """Send a signal, except signals about requests."""
-        if not event.startswith(("http.", "server.exception.")):
-            await super().dispatch(event, **more)
+        """Send no signal."""

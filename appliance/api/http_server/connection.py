@@ -24,7 +24,7 @@ LINGER_SECS = 1.0
 connection."""
 
 
-class StrictConnection(HttpProtocol):
+class Connection(HttpProtocol):
     """A connection of Sanic that can be upgraded to a `WebSocket`, and that ends if the client stops reading.
 
     - `limiter`: counts this connection for `peer`.
@@ -209,5 +209,5 @@ class StrictConnection(HttpProtocol):
         super().connection_lost(exc)  # type: ignore[no-untyped-call]
 
 
-def connection_of(request: Request) -> StrictConnection:
-    return cast("StrictConnection", http1_of(request).protocol)
+def connection_of(request: Request) -> Connection:
+    return cast("Connection", http1_of(request).protocol)

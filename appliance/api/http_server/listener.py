@@ -13,7 +13,7 @@ import socket
 from collections.abc import Callable
 from typing import Any
 
-from appliance.api.http_server.connection import StrictConnection
+from appliance.api.http_server.connection import Connection
 from appliance.api.http_server.connection_limiter import ConnectionLimiter
 from appliance.tasks import Tasks
 
@@ -59,7 +59,7 @@ class Listener:
         self,
         listening: socket.socket,
         limiter: ConnectionLimiter,
-        new_connection: Callable[[str], StrictConnection],
+        new_connection: Callable[[str], Connection],
         peer_of: PeerOf = lambda _, address: address_of(address),
     ) -> None:
         self._socket = listening
@@ -119,7 +119,7 @@ class Listener:
         self._limiter.add(peer, connection)
         self._tasks.start(self._open(accepted, peer, connection), f"connection of {peer}")
 
-    async def _open(self, accepted: socket.socket, peer: str, connection: StrictConnection) -> None:
+    async def _open(self, accepted: socket.socket, peer: str, connection: Connection) -> None:
         try:
             await self._loop.connect_accepted_socket(lambda: connection, accepted)
         except (OSError, asyncio.CancelledError):

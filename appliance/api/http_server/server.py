@@ -17,7 +17,7 @@ from sanic import Sanic
 
 from appliance.api.byte_budget import ByteBudget
 from appliance.api.http_server.application import Application
-from appliance.api.http_server.connection import StrictConnection
+from appliance.api.http_server.connection import Connection
 from appliance.api.http_server.connection_limiter import ConnectionLimiter
 from appliance.api.http_server.listener import Listener
 from appliance.clock import Clock
@@ -78,7 +78,7 @@ class Server:
         self._app = app
         self._limits = limits = app.limits
         self._frames = ByteBudget(limits.frames_bytes)
-        self._connections: set[StrictConnection] = set()
+        self._connections: set[Connection] = set()
         self._control = control
         self._open: list[Listener] = []
         self._listeners = AsyncExitStack()
@@ -111,8 +111,8 @@ class Server:
         await self._listeners.aclose()
         Sanic.unregister_app(self._app)
 
-    def _new_connection(self, limiter: ConnectionLimiter, peer: str, *, is_on_box: bool) -> StrictConnection:
-        return StrictConnection(
+    def _new_connection(self, limiter: ConnectionLimiter, peer: str, *, is_on_box: bool) -> Connection:
+        return Connection(
             app=self._app,
             peer=peer,
             limits=self._limits,
@@ -124,7 +124,7 @@ class Server:
         )
 
     async def _close_connections(self) -> None:
-        closing: set[StrictConnection] = set()
+        closing: set[Connection] = set()
         until = self._work.stop_began + self._limits.stop_secs
         while self._clock.monotonic() < until and (self._connections or self._work.is_working(until)):
             await self._close_idle(closing)
@@ -136,7 +136,7 @@ class Server:
             connection.abort()
         await self._clock.sleep(0)
 
-    async def _close_idle(self, closing: set[StrictConnection]) -> None:
+    async def _close_idle(self, closing: set[Connection]) -> None:
         """Close each connection without a request in progress, add it to `closing`, and wait a moment."""
         for connection in self._connections - closing:
             if not connection.is_answering:
@@ -145,7 +145,7 @@ class Server:
         await self._clock.sleep(DRAIN_POLL_SECS)
 
 
-def _close(connection: StrictConnection) -> None:
+def _close(connection: Connection) -> None:
     if connection.websocket is not None:
         connection.websocket.close(GOING_AWAY)
     else:

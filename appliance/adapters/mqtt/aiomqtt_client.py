@@ -294,14 +294,38 @@ class Client(aiomqtt.Client):
 
     def _on_socket_open(self, client: Any, userdata: Any, sock: Any) -> None:
         """Read the socket through a buffer, in steps. This method runs on the thread that connects, possibly after
-        the wait was cancelled."""
+        the wait was cancelled.
+
+        Do not call the library's method. It adds its own reader first, and that reader would block the event loop if
+        the server sends something before the request to connect.
+        """
         if self._is_abandoned:
             sock.close()
             return
         buffered = client._sock = BufferedSocket(sock, self._loop)  # noqa: SLF001
-        super()._on_socket_open(client, userdata, buffered)
-        reading = _PacketReader(client, buffered, self._loop, self._passing.pass_on, self._disconnected)
-        self._loop.call_soon_threadsafe(self._loop.add_reader, sock.fileno(), reading.read)
+        reader = _PacketReader(client, buffered, self._loop, self._passing.pass_on, self._disconnected)
+        self._loop.call_soon_threadsafe(self._start_reading, sock, reader)
+
+    def _start_reading(self, sock: Any, reader: _PacketReader) -> None:
+        self._watch(self._loop.add_reader, sock, reader.read)
+        self._misc_task = self._loop.create_task(self._misc_loop())
+
+    def _on_socket_register_write(self, client: Any, userdata: Any, sock: Any) -> None:
+        """Write when the socket becomes writable. This method may run on the thread that connects."""
+        self._loop.call_soon_threadsafe(self._watch, self._loop.add_writer, sock, self._write)
+
+    @staticmethod
+    def _watch(add: Callable[[int, Callable[[], None]], None], sock: Any, callback: Callable[[], None]) -> None:
+        """Add a callback for the socket, unless the socket is closed. Another socket may then have its number."""
+        if (number := sock.fileno()) >= 0:
+            add(number, callback)
+
+    def _write(self) -> None:
+        try:
+            self._client.loop_write()
+        except Exception as error:
+            if not self._disconnected.done():
+                self._disconnected.set_exception(error)
 
 
 def parse_message(data: bytearray, start: int = 0) -> tuple[Received, int] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 
-from appliance.adapters.mqtt.aiomqtt_client import BufferedSocket, parse_message
+from appliance.adapters.mqtt.aiomqtt_client import BufferedSocket, Client, parse_message
 from appliance.adapters.mqtt.inbox import Received
 from tests.fakes.rows import each_row
 
@@ -63,3 +63,22 @@ async def test_only_messages_of_the_present_batch_are_taken() -> None:
         theirs.sendall(MESSAGE[4:])
         buffered.fill()
         assert buffered.take_messages() == [Received("a/b", b"on", False)]
+
+
+async def test_a_socket_that_is_closed_while_a_packet_waits_causes_no_error_in_a_callback() -> None:
+    loop, failures = asyncio.get_running_loop(), list[object]()
+    loop.set_exception_handler(lambda _, context: failures.append(context))
+
+    async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"\x20\x02\x00\x00")
+        await reader.read()
+        writer.close()
+
+    async with await asyncio.start_server(accept, "127.0.0.1", 0) as server:
+        client = Client("127.0.0.1", server.sockets[0].getsockname()[1], lambda _: None, timeout=0.1)
+        await client.__aenter__()
+        client._client.publish("topic")
+        client._client._sock_close()
+        await asyncio.sleep(0)
+        await client.close(1)
+    assert failures == []

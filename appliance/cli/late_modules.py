@@ -40,9 +40,9 @@ def _load(name: str) -> ModuleType:
     """Import the real module, and its real parent."""
     if isinstance(sys.modules.get(name), LateModule):
         package = name.partition(".")[0]
-        for each in [each for each in sys.modules if each == package or each.startswith(f"{package}.")]:
-            if isinstance(sys.modules[each], LateModule):
-                del sys.modules[each]
+        for each in LATE:
+            if each.partition(".")[0] == package and isinstance(sys.modules.get(each), LateModule):
+                sys.modules.pop(each, None)  # another thread may have removed the module in the meantime
     return importlib.import_module(name)
 
 

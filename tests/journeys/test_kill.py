@@ -20,6 +20,7 @@ from tests.fakes.lua import automation, scene, write
 from tests.fakes.process import Process, configure, light_section, running, spawn
 
 WRITERS = 8
+MAX_WRITER_KEYS = 20
 MARGIN = "x" * 900
 """A long text that makes names long. Because of the long names, some kills happen during a compaction of the
 journal."""
@@ -55,6 +56,7 @@ class Writer:
         self.memories = {thing: Memory() for thing in things}
         self.acknowledged = self.refused = 0
         self._numbers = itertools.count()
+        self._keys: list[tuple[str, str]] = []
 
     def files(self) -> dict[str, str]:
         """Return the automation that the test enables and disables, and the scene that starts a timer."""
@@ -94,13 +96,15 @@ class Writer:
         await self._use_keys(hub)
 
     async def _use_keys(self, hub: Process) -> None:
-        """Create two keys with different labels, and revoke one of them."""
-        for is_kept in (True, False):
+        """Create two keys with different labels, and revoke the second. Also revoke the oldest of many keys."""
+        for keys in (self._keys, []):
             label = f"key-{self.home}-{next(self._numbers)}"
             self.memories[label] = Memory()
             made = await self._change(label, True, hub.ask("POST", "/auth/keys", {"label": label, "role": "read"}))
-            if not is_kept:
-                await self._change(label, None, hub.ask("DELETE", f"/auth/keys/{made['id']}"))
+            keys.append((label, made["id"]))
+            if keys is not self._keys or len(keys) > MAX_WRITER_KEYS:
+                label, id_ = keys.pop(0)
+                await self._change(label, None, hub.ask("DELETE", f"/auth/keys/{id_}"))
 
     def _name(self) -> str:
         return f"{next(self._numbers)}{MARGIN}"

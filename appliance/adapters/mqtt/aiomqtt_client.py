@@ -15,6 +15,7 @@ from aiomqtt.exceptions import MqttConnectError
 
 from appliance.adapters.mqtt.inbox import Received
 from appliance.event_loop import REQUEST_TURNS
+from appliance.tasks import Tasks
 
 _PUBLISH, _PUBLISH_BITS, _RETAINED_BIT = 0x30, 0xF6, 0x01
 """First byte of a QoS 0 message, the mask that clears the bits "duplicate" and "retained", and the bit "retained"."""
@@ -242,6 +243,7 @@ class Client(aiomqtt.Client):
         super().__init__(host, port, **settings)
         self._passing = _PassingQueue(receive)
         self._queue = self._passing
+        self._tasks = Tasks()
 
     async def __aenter__(self) -> Self:
         """Connect. Raise `MqttError` with the cause, even if the connection breaks immediately after the answer."""
@@ -308,7 +310,7 @@ class Client(aiomqtt.Client):
 
     def _start_reading(self, sock: Any, reader: _PacketReader) -> None:
         self._watch(self._loop.add_reader, sock, reader.read)
-        self._misc_task = self._loop.create_task(self._misc_loop())
+        self._misc_task = self._tasks.start(self._misc_loop(), "pings of a broker")
 
     def _on_socket_register_write(self, client: Any, userdata: Any, sock: Any) -> None:
         """Write when the socket becomes writable. This method may run on the thread that connects."""

@@ -51,7 +51,7 @@ from appliance.home.registry import Registry
 from appliance.log_buffer import LogBuffer
 from appliance.lua.catalog import LoadedFile
 from appliance.lua.context import Context, CtxFunction
-from appliance.lua.executor import Executor
+from appliance.lua.executor import ExecutionRequest, Executor
 from appliance.lua.failed_calls import FailedCalls
 from appliance.lua.folder import find_stray, folder_of, folders_of, read_folder
 from appliance.lua.kind_catalog import KindCatalog, folder_of_kinds, open_kind_catalog
@@ -365,8 +365,17 @@ class Hub:
         self._unfinished.report(kind, history)
         return Executor(self.pool, self._new_context, self.clock, history, self._unfinished)
 
-    def _new_context(self, label: str, chain: tuple[str, ...]) -> Context:
-        return Context(self.registry, self.dispatcher, self.clock, label, self._ctx_methods, self.failed_calls, chain)
+    def _new_context(self, request: ExecutionRequest) -> Context:
+        return Context(
+            self.registry,
+            self.dispatcher,
+            self.clock,
+            request.kind,
+            request.id,
+            self._ctx_methods,
+            self.failed_calls,
+            request.chain,
+        )
 
     async def _enter_automations(self, stack: AsyncExitStack) -> None:
         config = self._config

@@ -92,9 +92,9 @@ class Scenes(ExecutableFiles[Scene]):
         mode = file.definition.mode
         return self.executor.submit(
             ExecutionRequest(
+                kind="scene",
                 id=id_,
                 name=file.definition.name,
-                label=f"scene:{id_}",
                 source=file.source,
                 mode=mode,
                 chain=chain,

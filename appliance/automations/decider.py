@@ -127,9 +127,9 @@ def _request(
 ) -> ExecutionRequest:
     definition = file.definition
     return ExecutionRequest(
+        kind="automation",
         id=definition.id,
         name=definition.name,
-        label=f"automation:{definition.id}",
         source=file.source,
         mode=definition.mode,
         event=event,

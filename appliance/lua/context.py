@@ -42,7 +42,7 @@ CtxFunction = Callable[..., Awaitable[Any]]
 class Context:
     """The `LuaCalls` of one execution.
 
-    - `source`: the execution's name in the audit log, such as `scene:evening`.
+    - `kind`, `id_`: the scene or automation. `source` is its name in the audit log, such as `scene:evening`.
     - `results`: the newest `MAX_RESULTS` command results in call order.
     - `methods`: the implementation of each method.
     - `warnings`: the first `MAX_WARNINGS` failures.
@@ -54,7 +54,8 @@ class Context:
         registry: Registry,
         dispatcher: Dispatcher,
         clock: Clock,
-        source: str,
+        kind: str,
+        id_: str,
         methods: Mapping[str, CtxFunction],
         failed_calls: FailedCalls | None = None,
         chain: tuple[str, ...] = (),
@@ -64,13 +65,12 @@ class Context:
         self._clock = clock
         self._methods = methods
         self._failed_calls = failed_calls or FailedCalls(clock)
-        self.source = source
-        self.chain = (*chain, source)
+        self.source = f"{kind}:{id_}"
+        self.chain = (*chain, self.source)
         self.counted_secs = 0.0
         self.trace = Trace(clock)
         self.warnings: list[str] = []
-        kind, _, name = source.partition(":")
-        self._label = {kind: name}
+        self._label = {kind: id_}
         self._results: deque[dict[str, Any]] = deque()
         self._result_bytes = 0
 

@@ -34,16 +34,16 @@ log = logging.getLogger("lua")
 class ExecutionRequest(Struct, frozen=True, kw_only=True):
     """A request to run a file.
 
+    - `kind`: `scene` or `automation`.
     - `id`, `name`: identify the scene or automation.
-    - `label`: the name of the scene or automation in the logs.
     - `by_hand`: whether to start regardless of the mode. The mode does not count a run that was started by hand.
     - `chain`: the labels of the executions that led to the request.
     - `steps`: the first steps of the trace.
     """
 
+    kind: str
     id: str
     name: str
-    label: str
     source: Source
     mode: Mode
     event: Mapping[str, Any] | None = None
@@ -52,17 +52,17 @@ class ExecutionRequest(Struct, frozen=True, kw_only=True):
     steps: tuple[Mapping[str, Any], ...] = ()
 
     @property
-    def kind(self) -> str:
-        """Return `scene` or `automation`."""
-        return self.label.partition(":")[0]
+    def label(self) -> str:
+        """The name in logs and chains, such as `scene:evening`."""
+        return f"{self.kind}:{self.id}"
 
 
 OnEnd = Callable[[ExecutionRequest, ExecutionEntry], None]
 """Receives the request and the history entry of an ended execution."""
 
 
-NewContext = Callable[[str, tuple[str, ...]], Context]
-"""Returns the context of an execution with this label and chain."""
+NewContext = Callable[[ExecutionRequest], Context]
+"""Returns the context of an execution of the request."""
 
 
 class ExecutionView(Struct, frozen=True, kw_only=True):
@@ -282,7 +282,7 @@ class Executor:
         request = execution.request
         execution.at, execution.began = self._clock.now(), self._clock.monotonic()
         try:
-            execution.context = context = self._new_context(request.label, request.chain)
+            execution.context = context = self._new_context(request)
             execution.lua = self._pool.begin(request.source, context, request.event, name=request.label)
             if self._unfinished is not None:
                 self._unfinished.begin(execution.id, request.kind, request.id, execution.at)

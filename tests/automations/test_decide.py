@@ -159,7 +159,7 @@ async def test_joining_a_long_queue_does_not_scan_it(tmp_path: Path) -> None:
         await hold(it)
         for _ in range(100):
             it.parts.executor.submit(
-                ExecutionRequest(id=CountedId("b"), name="B", label="b", source=source, mode=mode)
+                ExecutionRequest(kind="automation", id=CountedId("b"), name="B", source=source, mode=mode)
             )
     # each request needs only a few comparisons; searching the queue would need 5,000 more
     assert CountedId.compared < 2000

@@ -179,7 +179,9 @@ async def open_week(
         runner_adapter = runner.adapter = VendorAdapter(context, vendor)
         async with Dispatcher([runner], bus, clock) as dispatcher:
             new_context = partial(_SleepNoting, registry, dispatcher, clock)
-            made = Executor(lua, lambda label, _: new_context(label, work), clock, ExecutionHistory())
+            made = Executor(
+                lua, lambda request: new_context(request.kind, request.id, work), clock, ExecutionHistory()
+            )
             watch = ClockWatch(clock, ClockTrust(clock, LONG_AGO), stopped_at=stopped_at)
             environment = Environment(registry, bus, watch, card)
             folder = Folder(path=config / "automations", name="config/automations")

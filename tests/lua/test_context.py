@@ -40,7 +40,8 @@ class Stage:
 
     async def play(self, body: str, source: str = "scene:evening") -> None:
         calls = calls_of(self.home, self.clock)
-        self.context = Context(self.home.registry, self.home.dispatcher, self.clock, source, calls, FAILED)
+        kind, _, id_ = source.partition(":")
+        self.context = Context(self.home.registry, self.home.dispatcher, self.clock, kind, id_, calls, FAILED)
         await self.clock.run(ended(start(self.pool, scene(body), self.context, name=source)))
 
 

@@ -45,7 +45,7 @@ from appliance.home.events import HookCalled
 from appliance.home.registry import Registry
 from appliance.lua.catalog import LoadedFile
 from appliance.lua.context import Context, CtxFunction
-from appliance.lua.executor import Execution, Executor
+from appliance.lua.executor import Execution, ExecutionRequest, Executor
 from appliance.lua.kind_catalog import DescribeKind, build_kind_catalog
 from appliance.scenes import Scene, Scenes, build_scene_catalog
 from appliance.store.clock_trust import ClockTrust
@@ -141,9 +141,9 @@ async def open_simulation(
         operations = await _list_operations(settings, home[0], pool.describe)
         dispatcher, turn = SimulatedDispatcher(registry, bus, clock, operations), Turn()
 
-        def new_context(label: str, chain: tuple[str, ...]) -> Context:
-            printer.on_start(label)
-            parts = registry, dispatcher, clock, label, work, None, chain
+        def new_context(request: ExecutionRequest) -> Context:
+            printer.on_start(request.label)
+            parts = registry, dispatcher, clock, request.kind, request.id, work, None, request.chain
             return SimulatedContext(printer.print_action, turn, *parts)
 
         executor = partial(SimulatedExecutor, turn) if runs_lua else DryExecutor

@@ -199,7 +199,7 @@ class MessageProcessor:
             readers = [each for each in self.announced.router.readers(received.topic) if id(each[1]) in rebuilt]
             message = self._message(Received(received.topic, received.payload, is_retained=True)) if readers else None
             for pattern, device, entity in readers:
-                if message is not None and not entity.reports_events:
+                if message is not None:
                     self._take_message(message, pattern, device, entity)
                 yield
             yield

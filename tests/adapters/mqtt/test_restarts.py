@@ -126,3 +126,17 @@ def test_a_press_during_a_new_announcement_of_its_device_is_not_lost() -> None:
     announce(processor, config("event/b", unique_id="b", name="new", **keys))
     deque(reading, maxlen=0)
     assert [each.event for each in happened if isinstance(each, events.DeviceEvent)] == ["single"]
+
+
+@pytest.mark.parametrize(("component", "keys"), [("sensor", {}), ("event", {"event_types": ["single"]})])
+def test_a_new_announcement_keeps_the_availability_and_repeats_no_event(component: str, keys: dict[str, Any]) -> None:
+    processor, happened = message_processor(), list[events.Event]()
+    processor._publish._bus.listen(happened.append)
+    keys |= {"unique_id": "x", "state_topic": "x", "availability_topic": "x/status", "device": {"identifiers": ["x"]}}
+    announce(processor, config(f"{component}/x", **keys))
+    receive(processor, "x/status", b"online", is_retained=True)
+    receive(processor, "x", b'{"event_type": "single"}')
+    before = [each for each in happened if isinstance(each, events.DeviceEvent)]
+    announce(processor, config(f"{component}/x", name="new", **keys))
+    assert processor.announced.devices["mqtt:x"].is_available
+    assert [each for each in happened if isinstance(each, events.DeviceEvent)] == before

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from appliance.home.commands import Command
 from appliance.home.model import DeviceKind, Info, Observation, Report
 from tests.fakes.clock import VirtualClock
 from tests.fakes.context import context_of
+from tests.fakes.patience import until
 from tests.fakes.recording_client import RecordingClient
 from tests.fakes.rows import each_row
 
@@ -330,6 +332,26 @@ async def test_a_tv_that_is_silent_at_first_and_still_on_is_on(
     http_client.before = lambda number, _: setattr(tv.faults, "drop", 2 if number == 3 else 0)
     answer = await clock.run(adapter.command(TV, power("off")))
     assert _bare(answer.report) == _simulated("on", "PowerOn")
+
+
+async def test_a_command_that_ends_between_two_readings_reports_the_last_reading(
+    adapter: RokuAdapter, tv: TvSimulator, clock: VirtualClock
+) -> None:
+    tv.faults.stubborn = True
+    work = asyncio.ensure_future(adapter.command(TV, power("off")))
+    await until(lambda: clock.sleepers > 0)
+    work.cancel()
+    assert _bare((await work).report) == _simulated("on", "PowerOn")
+
+
+async def test_after_a_slow_first_reading_the_last_reading_comes_before_the_command_ends(
+    adapter: RokuAdapter, tv: TvSimulator, clock: VirtualClock, http_client: RecordingClient
+) -> None:
+    tv.faults.stubborn = True
+    http_client.before = lambda number, _: clock.suspend(2.0 if number == 1 else 0.0)
+    answer = await clock.run(adapter.command(TV, power("off")))
+    assert _bare(answer.report) == _simulated("on", "PowerOn")
+    assert [at for at, method, _ in http_client.sent[2:]] == [2.0, 3.0, 4.0, 4.5]
 
 
 async def test_after_an_unreadable_answer_to_a_press_the_tv_is_read(

@@ -18,7 +18,7 @@ from appliance.adapters.confirmation import read_until
 from appliance.adapters.device_http.client import HttpClient
 from appliance.adapters.device_http.errors import HttpRefused
 from appliance.adapters.device_xml import parse_xml
-from appliance.adapters.polling import PollingAdapter
+from appliance.adapters.polling import CONFIRM_MARGIN_SECS, PollingAdapter
 from appliance.adapters.roku_tv.kind import RokuTv
 from appliance.errors import AdapterFailed, BadAnswer, Invalid, Unanswered, Unreachable, Unreadable
 from appliance.home.command_specs import CommandSpec, check_offered
@@ -104,12 +104,13 @@ class RokuAdapter(PollingAdapter):
     async def command(self, device_id: str, command: Command) -> CommandResult:
         """Press the key, and read the TV until its power changes. The command succeeds if the TV accepts the key
         press."""
+        began = self.clock.monotonic()
         command = check_offered(device_id, TV_COMMANDS, command)
         before = await self._fetch_info_to(command, device_id)
         goal = {"on": True, "off": False, "toggle": not before.is_on}[command.action]
         with suppress(Unreadable, Unanswered):
             await self._request("POST", f"/keypress/{_KEYS[command.action]}", repeat=False)
-        readings = await self._watch(goal)
+        readings = await self._watch(goal, began)
         if not goal and readings and readings[-1] is None:
             # Without Fast TV Start, a TV leaves the network when it is off.
             return CommandResult(report=self._report(replace(before, power_mode=GONE)))
@@ -134,8 +135,9 @@ class RokuAdapter(PollingAdapter):
     async def _info(self, _: Mapping[str, Value]) -> Value:
         return (await self._fetch_info()).fields
 
-    async def _watch(self, goal: bool) -> list[DeviceInfo | None]:
-        """Read the TV until its power is as expected, within the time of the command. Return all readings.
+    async def _watch(self, goal: bool, began: float) -> list[DeviceInfo | None]:
+        """Read the TV until its power is as expected, within the time of the command that started at `began`. Return
+        all readings.
 
         An unanswered reading is None. Invalid answers are omitted.
         """
@@ -146,20 +148,22 @@ class RokuAdapter(PollingAdapter):
                 readings.append(await self._fetch_info())
             except (Unreachable, Unanswered):
                 readings.append(None)
+            except asyncio.CancelledError:  # the command timed out after the TV had answered the key press
+                readings.append(None)
+                raise
             except AdapterFailed:
                 return None
             return readings[-1]
 
-        try:
+        left = began + self.command_secs - CONFIRM_MARGIN_SECS - self.clock.monotonic()
+        with suppress(asyncio.CancelledError):
             await read_until(
                 self.clock,
                 read,
                 lambda info: info is not None and info.is_on == goal,
-                within=READ_WITHIN_SECS,
+                within=min(READ_WITHIN_SECS, left),
                 pauses=READ_PAUSES_SECS,
             )
-        except asyncio.CancelledError:  # the command timed out after the TV had answered the key press
-            readings.append(None)
         return readings
 
     async def _fetch_info(self) -> DeviceInfo:

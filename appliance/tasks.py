@@ -55,7 +55,10 @@ class Tasks:
         task = asyncio.get_running_loop().create_task(work, name=name)
         self._running.add(task)
         task.add_done_callback(self._finished)
-        return await asyncio.shield(task)
+        try:
+            return await asyncio.shield(task)
+        finally:
+            del task  # a variable that refers to a raised exception forms a cycle with the exception's traceback
 
     async def __aenter__(self) -> Tasks:
         return self

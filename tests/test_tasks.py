@@ -361,11 +361,16 @@ async def test_a_failure_is_freed_without_a_garbage_collection() -> None:
     answers: list[weakref.ref[Worker]] = []
     gc.disable()
     try:
-        for work in (end_within(fail(answers), 9), run_together(fail(answers)), replies.request(send, 9)):
+        for work in (
+            end_within(fail(answers), 9),
+            run_together(fail(answers)),
+            replies.request(send, 9),
+            Tasks().finish(fail(answers), "work"),
+        ):
             with suppress(BadAnswer):
                 await work
         await asyncio.sleep(0)
-        assert [answer() for answer in answers] == [None] * 3
+        assert [answer() for answer in answers] == [None] * 4
     finally:
         gc.enable()
 

@@ -224,7 +224,10 @@ class Document:
         if self._is_idle.is_set():
             self._is_idle.clear()
             loop.call_soon(self._write)  # share a record with other changes in this loop iteration
-        await waiting.done
+        try:
+            await waiting.done
+        finally:
+            del waiting  # a variable that refers to a raised exception forms a cycle with the exception's traceback
 
     def figures(self) -> dict[str, Any]:
         """Return the store's data for `GET /diagnostics`."""
@@ -324,11 +327,12 @@ def encode_values(changes: Mapping[str, Any]) -> dict[str, bytes | None]:
 
 
 def _attempt(work: Callable[[], None]) -> LaresError | None:
-    """Do the work. Return None if the work succeeds; otherwise, return the error. Log unexpected exceptions."""
+    """Do the work. Return None if the work succeeds; otherwise, return the error without its traceback, whose frames
+    refer to the callers. Log unexpected exceptions."""
     try:
         work()
     except LaresError as error:
-        return error
+        return error.with_traceback(None)
     except Exception as error:
         log.error("a change failed: %s: %s", type(error).__name__, error, exc_info=error)
         return StoreFailed("the change was not made; see the log")

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import threading
+import weakref
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
 from appliance.clock import Clock
-from appliance.errors import StoreFailed
+from appliance.errors import Invalid, StoreFailed
 from appliance.home import events
 from appliance.home.bus import Bus
 from appliance.home.model import DeviceKind, Observation, Report, Room
@@ -19,6 +21,7 @@ from appliance.home.registry import Registry
 from appliance.store.adapter_secrets import AdapterSecrets
 from appliance.store.disk import Disk
 from appliance.store.document import Document
+from appliance.store.file_format import EncodedChanges
 from appliance.store.layout_changes import LayoutChanges
 from tests.fakes.disk import Image, RecordingDisk, Refusal
 from tests.store.cuts import durable
@@ -210,6 +213,32 @@ async def test_a_long_journal_is_compacted(tmp_path: Path, caplog: pytest.LogCap
         assert dict(document.items("key/")) == {str(number): "x" * 20_000 for number in range(3)}
         assert document.recovered.is_clean
     assert not caplog.records
+
+
+async def test_a_rejected_change_is_freed_without_a_garbage_collection(document: Document) -> None:
+    class Request:
+        """An object to which a frame of the rejected change refers."""
+
+    async def change(requests: list[weakref.ref[Request]]) -> None:
+        request = Request()
+        requests.append(weakref.ref(request))
+
+        def reject(_: EncodedChanges) -> EncodedChanges:
+            raise Invalid(f"{request} is wrong")
+
+        await document.change(reject)
+
+    requests: list[weakref.ref[Request]] = []
+    gc.disable()
+    try:
+        for _ in range(3):
+            with pytest.raises(Invalid):
+                await change(requests)
+        await asyncio.gather(*(change(requests) for _ in range(3)), return_exceptions=True)
+        await asyncio.sleep(0)
+        assert [request() for request in requests] == [None] * 6
+    finally:
+        gc.enable()
 
 
 async def test_a_compaction_that_fails_refuses_nothing() -> None:

@@ -13,7 +13,7 @@ from functools import partial
 
 from lupa.lua54 import LuaError
 
-from appliance.lua_worker.confinement import confine
+from appliance.lua_worker.confinement import confine, trim_memory
 from appliance.lua_worker.protocol import CPU_SECS, MEMORY_USE, Decoder, FrameKind, Reason, WorkerFrame, encode
 from appliance.lua_worker.worker_execution import Work, WorkerExecution, prelude
 
@@ -30,6 +30,9 @@ SPARE_EXECUTIONS = 4
 SPARE_PAUSE_SECS = 0.01
 """Seconds between a job and the preparation of Lua states. Without the pause, the preparation would delay the hub if
 the hub processes the job's reply on the same processor."""
+
+BURST_EXECUTIONS = 8
+"""After this number of simultaneous executions, return their memory to the machine once half of them have ended."""
 
 READ_BYTES = 1 << 16
 
@@ -88,6 +91,8 @@ class WorkerLoop:
         self._max_cpu_total_secs = max_cpu_total_secs
         self._sending = threading.Lock()
         self._executions: dict[int, WorkerExecution] = {}
+        self._most_executions = 0
+        """The most simultaneous executions since memory was last returned."""
         self._spares: list[WorkerExecution] = []
         self._preparing = threading.Lock()
         self._decoder = Decoder()
@@ -113,6 +118,7 @@ class WorkerLoop:
         """Do jobs until enough other threads are idle."""
         while self._idle < MAX_IDLE_THREADS:
             self._next_job()()
+            self._trim_after_burst()
             self._add_spares()
 
     def _next_job(self) -> Work:
@@ -142,6 +148,12 @@ class WorkerLoop:
             threading.Thread(target=self._work, daemon=True).start()
             return True
         return False
+
+    def _trim_after_burst(self) -> None:
+        remaining = len(self._executions)
+        if self._most_executions >= max(BURST_EXECUTIONS, 2 * remaining) and not self._jobs:
+            self._most_executions = remaining
+            trim_memory()
 
     def _add_spares(self) -> None:
         """Prepare Lua states while no job is waiting. Do nothing while another thread prepares them."""
@@ -173,6 +185,7 @@ class WorkerLoop:
             execution = self._spares.pop() if self._spares else self._new_execution()
             execution.number = number
             self._executions[number] = execution
+            self._most_executions = max(self._most_executions, len(self._executions))
             return partial(execution.begin, kind, parts)
         if execution is None:
             return None

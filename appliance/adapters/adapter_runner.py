@@ -185,11 +185,12 @@ class AdapterRunner:
             await self._begin.wait()
         while True:
             began = clock.monotonic()
-            self._current = self._work.start(self._run_once(), f"adapter {self.name}")
+            current = self._current = self._work.start(self._run_once(), f"adapter {self.name}")
             try:
-                await asyncio.wait({self._current})
+                await asyncio.wait({current})
             finally:
-                await end(self._current)
+                await end(current)
+                self._current = None  # the task's error forms a cycle with this object, which keeps the adapter
             is_replaced, self._is_replaced = self._is_replaced, False
             if is_replaced:
                 self._failures = 0

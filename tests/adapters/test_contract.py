@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import importlib
 import tempfile
-from collections.abc import Mapping
+import weakref
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -13,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from appliance.adapters.base import Adapter
 from appliance.adapters.elgato_lights.kind import ELGATO_LIGHTS
 from appliance.adapters.elgato_lights.simulator import LightSimulator, SimulatedLight
 from appliance.adapters.kind import AdapterKind
@@ -115,6 +118,29 @@ class TestMatter(AdapterContract):
         lose=lambda vendor: vendor.add({**vendor.nodes[1], "available": False}),
         find=lambda vendor: vendor.add({**vendor.nodes[1], "available": True}),
     )
+
+
+@pytest.mark.parametrize("contract", [TestElgatoLights, TestRokuTv, TestWled, TestMatter])
+async def test_an_ended_adapter_is_freed_without_a_garbage_collection(contract: type[AdapterContract]) -> None:
+    """New devices exclude all existing objects from collections, so a reference cycle could keep an adapter."""
+    gc.collect()
+    gc.disable()
+    try:
+        async with trial(contract.subject) as it:
+            parts = [weakref.ref(each) for each in _parts_of(it.runner.adapter)]
+            assert await it.succeeds("on")
+        del it
+        await until(lambda: not any(part() for part in parts))
+    finally:
+        gc.enable()
+
+
+def _parts_of(adapter: Adapter | None) -> Iterator[object]:
+    """Yield the adapter and its attributes whose classes are in the package of its kind."""
+    package = type(adapter).__module__.rpartition(".")[0]
+    for each in (adapter, *vars(adapter).values()):
+        if type(each).__module__.startswith(package) and type(each).__weakrefoffset__:
+            yield each
 
 
 IN_LUA: Mapping[str, Mapping[str, Any]] = {

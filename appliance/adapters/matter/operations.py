@@ -37,16 +37,15 @@ class Operations:
     """The operations of one server, in `by_name`."""
 
     def __init__(self, name: str, live: LiveNodes, requests: NodeRequests, clock: Clock) -> None:
-        self.by_name: Mapping[str, Operation] = {
-            "pair": self._pair,
-            "unpair": self._unpair,
-            "share": self._share,
-            "identify": self._identify,
-        }
         self._name = name
         self._live = live
         self._requests = requests
         self._clock = clock
+
+    @property
+    def by_name(self) -> Mapping[str, Operation]:
+        """A new mapping, because a kept mapping would form a reference cycle with this object."""
+        return {"pair": self._pair, "unpair": self._unpair, "share": self._share, "identify": self._identify}
 
     async def _pair(self, payload: Mapping[str, Value]) -> Value:
         """Pair the device with this code. Return the device's node, and all devices of the node."""

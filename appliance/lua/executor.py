@@ -98,6 +98,7 @@ class Execution:
         self.on_end = on_end
         self.at = at
         self.decision = Decision.RUN
+        self.is_admitted = False
         self.is_counted = not request.by_hand
         self.ended: asyncio.Future[ExecutionEntry] = asyncio.get_running_loop().create_future()
         self.context: Context | None = None
@@ -107,7 +108,8 @@ class Execution:
 
     def view(self) -> ExecutionView:
         request, lua = self.request, self.lua
-        status, doing = ("queued", "waiting for earlier executions") if lua is None else lua.describe_activity()
+        wait = "waiting for room in the Lua worker" if self.is_admitted else "waiting for earlier executions"
+        status, doing = ("queued", wait) if lua is None else lua.describe_activity()
         return ExecutionView(
             id=self.id,
             kind=request.kind,
@@ -262,6 +264,7 @@ class Executor:
         it was started by hand. Simulations override `_start`, so that an execution can wait while it occupies a
         slot."""
         self._running[execution] = None
+        execution.is_admitted = True
         is_waited_for = execution.request.by_hand or execution.request.kind == "scene"
         if not is_waited_for and (self._unstarted or self._pool.is_full):
             if not self._unstarted:

@@ -267,7 +267,10 @@ async def test_automations_wait_for_room_in_the_pool_unless_started_by_hand(tmp_
         executor = it.parts.executor
         for _ in range(3):
             report_error(it)
-        assert [each.status for each in executor.list_executions("a")] == ["queued"] * 3
+        views = executor.list_executions("a")
+        assert [each.status for each in views] == ["queued"] * 3
+        room, earlier = "waiting for room in the Lua worker", "waiting for earlier executions"
+        assert [each.doing for each in views] == [room, earlier, earlier]
         assert it.stage.plays == []
         running = asyncio.ensure_future(by_hand(it))
         await it.drain()

@@ -73,7 +73,8 @@ class ClockSteps:
     """Detects changes of the system clock by comparing it with monotonic time, and corrects earlier times.
 
     `began` is the creation time of this object; each `poll` corrects it. All parts that store times share one object.
-    After a change, the first call of `poll` notifies all listeners.
+    After a change, the first call of `poll` or `now` notifies all listeners. A listener that corrects its stored
+    times must get these times from `now`; otherwise, it would also correct a time from after the change.
     """
 
     TOLERANCE = timedelta(seconds=1)
@@ -101,6 +102,11 @@ class ClockSteps:
                 on_step(step)
             except Exception as error:  # one failure must not stop the others
                 log.error("a clock change was not applied: %s: %s", type(error).__name__, error, exc_info=error)
+
+    def now(self) -> datetime:
+        """Return the current instant to store, after a call of `poll`."""
+        self.poll()
+        return self._clock.now()
 
     def redate(self, at: datetime, step: timedelta) -> datetime:
         """Correct a past time after the clock was set by `step`.

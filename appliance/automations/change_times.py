@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from msgspec import convert
 
 from appliance.automations.requirement import Requirement
-from appliance.clock import Clock, ClockSteps, from_millis, to_millis
+from appliance.clock import ClockSteps, from_millis, to_millis
 from appliance.home.bus import Bus
 from appliance.home.events import DeviceRemoved, DeviceStateChanged, Event
 from appliance.home.model import Device
@@ -59,9 +59,8 @@ class ChangeTimes:
     the clock is set, times from this run of the hub are corrected.
     """
 
-    def __init__(self, storage: Storage, registry: Registry, bus: Bus, clock: Clock, steps: ClockSteps) -> None:
+    def __init__(self, storage: Storage, registry: Registry, bus: Bus, steps: ClockSteps) -> None:
         self._registry = registry
-        self._clock = clock
         self._steps = steps
         self._storage = storage
         self._watched: Mapping[str, Collection[Comparison]] = {}
@@ -103,8 +102,8 @@ class ChangeTimes:
                 self._keep(device_id, key, self._steps.redate(times[key].at, step))
 
     def _note(self, device_id: str, key: str, at: datetime | None = None) -> None:
-        self._steps.poll()
-        self._keep(device_id, key, self._clock.now() if at is None else at)
+        now = self._steps.now()
+        self._keep(device_id, key, now if at is None else at)
 
     def _keep(self, device_id: str, key: str, at: datetime) -> None:
         times = self._times.setdefault(device_id, {})

@@ -78,9 +78,9 @@ class Decider:
             return Refusal(reason)
         if (refusal := self._check_conditions(definition)) is not None:
             return refusal
-        self._steps.poll()
+        now = self._steps.now()
         self._decided[definition.id] = None
-        decision = apply_policy(definition.policy, state.memory, event, self._clock.now())
+        decision = apply_policy(definition.policy, state.memory, event, now)
         self._states.store_memory(definition.id, decision.memory)
         return None if decision.refusal is None else Refusal(decision.refusal)
 
@@ -95,9 +95,9 @@ class Decider:
 
     def _on_end(self, request: ExecutionRequest, result: ExecutionEntry) -> None:
         state = self._states.of(request.id)
-        self._steps.poll()
+        now = self._steps.now()
         if not request.by_hand:
-            memory = after(state.memory, result.status, request.event or {}, self._clock.now())
+            memory = after(state.memory, result.status, request.event or {}, now)
             self._states.store_memory(request.id, memory)
         if result.status not in NEVER_BEGAN:
             error = result.error or next(iter(result.warnings), None)

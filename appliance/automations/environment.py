@@ -35,7 +35,7 @@ class Environment:
         self.clock_watch = clock_watch
         self.storage = storage
         self.brake = Brake(bus, clock, max_runs=limits.brake_runs, secs=limits.brake_secs)
-        self.change_times = ChangeTimes(storage, registry, bus, clock, clock_watch.steps)
+        self.change_times = ChangeTimes(storage, registry, bus, clock_watch.steps)
         self.variables = Variables(storage, bus, self.brake)
         self.scheduler = Scheduler(clock_watch)
         self.timers = Timers(storage, bus, clock_watch, self.scheduler, self.brake)

@@ -65,7 +65,7 @@ class Bench:
 
     def times(self) -> ChangeTimes:
         """Return the times of change after a restart."""
-        times = ChangeTimes(self.card, self.registry, self.bus, self.clock, ClockSteps(self.clock))
+        times = ChangeTimes(self.card, self.registry, self.bus, ClockSteps(self.clock))
         times.watch(WATCHED)
         return times
 

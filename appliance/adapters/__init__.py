@@ -10,5 +10,6 @@ connection again. `access_settings` and `address_hints` check the settings of a 
 read its files. `redaction` removes secrets. Vendors are packages with a `kind.py`, or files in `lua_kinds`.
 `discovery` finds devices in the network. `simulated_device` is the base of simulators, and `trial_home` is the home
 of an adapter on trial. `late_session` opens the HTTP session at its first use. `influx_post` sends the history to
-InfluxDB.
+InfluxDB. `notification` parses messages to people, and `answer_text` shortens the texts of servers for error messages.
+`lua_calls` is the interface for the requests of Lua.
 """

@@ -8,12 +8,12 @@ from contextlib import AbstractAsyncContextManager
 from functools import partial
 from typing import Any
 
-from appliance.adapters.adapter_start import AdapterStart
 from appliance.adapters.dispatch import Dispatcher
 from appliance.adapters.kinds import kind_of
 from appliance.adapters.lua_kinds.section import LuaSection
 from appliance.adapters.mqtt.kind import Mqtt
 from appliance.adapters.mqtt.out.section_publishers import SectionPublishers
+from appliance.adapters.running_adapters import RunningAdapters
 from appliance.clock import Clock
 from appliance.config import Config
 from appliance.config_changes import ConfigChanges, ConfigFile, SectionChanges, compare_sections
@@ -32,7 +32,7 @@ of all MQTT sections."""
 
 
 class AdapterSections:
-    """Runs the enabled sections while the context is open, and publishes the home on the brokers of MQTT sections.
+    """Changes the running sections, and publishes the home on the brokers of MQTT sections.
 
     - `settings`: the running sections
     - `names`: all section names, including disabled sections
@@ -43,7 +43,7 @@ class AdapterSections:
         self,
         config: Config,
         file: ConfigFile,
-        start: AdapterStart,
+        running: RunningAdapters,
         dispatcher: Dispatcher,
         kinds: KindCatalog,
         health: Health,
@@ -56,7 +56,7 @@ class AdapterSections:
         self.names = config.adapter_names
         self.last_changes: dict[str, Any] = {}
         self._file = file
-        self._start = start
+        self._running = running
         self._dispatcher = dispatcher
         self._kinds = kinds
         self._health = health
@@ -66,18 +66,10 @@ class AdapterSections:
         self._build_publishers = build_publishers
         self._brokers = {name for name, each in config.adapters.items() if isinstance(each, Mqtt)}
 
-    async def __aenter__(self) -> AdapterSections:
-        await self._start.__aenter__()
-        try:
-            for name, settings in self.settings.items():
-                await self._publish_home(name, settings)
-        except BaseException:
-            await self._start.__aexit__()
-            raise
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self._start.__aexit__()
+    async def publish_home(self) -> None:
+        """Publish the home on the brokers of all MQTT sections. Reloads extend this to new sections."""
+        for name, settings in self.settings.items():
+            await self._publish_home_on(name, settings)
 
     async def find_config_changes(self) -> ConfigChanges:
         return await self._file.compare(self.settings)
@@ -132,14 +124,14 @@ class AdapterSections:
         if isinstance(settings, Mqtt):
             self._brokers.add(name)
         await self._store.restore_section(name, kind_of(settings).device_kinds)
-        self._dispatcher.add(await self._start.start(name, settings))
-        await self._publish_home(name, settings)
+        self._dispatcher.add(await self._running.start(name, settings))
+        await self._publish_home_on(name, settings)
 
     async def _stop_section(self, name: str, successor: Any) -> None:
         """Stop the section. If a section of the same kind replaces this section, the devices remain. If no such
         section replaces this section, the devices remain only in storage."""
         self._dispatcher.remove(name)
-        await self._start.stop(name)
+        await self._running.stop(name)
         self._health.remove(name)
         self._brokers.discard(name)
         if successor is None:
@@ -147,7 +139,7 @@ class AdapterSections:
         if successor is None or kind_of(successor) is not kind_of(self.settings[name]):
             await in_steps(self._clock, self._registry.remove_section(name, is_kept=successor is None))
 
-    async def _publish_home(self, name: str, settings: Any) -> None:
+    async def _publish_home_on(self, name: str, settings: Any) -> None:
         if isinstance(settings, Mqtt):
             open_ = partial(self._build_publishers, name, settings, self._brokers)
-            await self._start.enter(name, SectionPublishers(name, open_, self._clock))
+            await self._running.enter(name, SectionPublishers(name, open_, self._clock))

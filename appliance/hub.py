@@ -14,7 +14,6 @@ from typing import Any
 from msgspec.structs import replace
 
 from appliance.adapter_sections import AdapterSections
-from appliance.adapters.adapter_start import AdapterStart
 from appliance.adapters.address_gates import AddressGates
 from appliance.adapters.base import AdapterContext
 from appliance.adapters.dispatch import Dispatcher
@@ -25,6 +24,7 @@ from appliance.adapters.mqtt.kind import Mqtt
 from appliance.adapters.mqtt.out.home_access import FrameOf, HomeAccess, no_frame
 from appliance.adapters.mqtt.out.section_publishers import build_publishers
 from appliance.adapters.publisher import Publisher
+from appliance.adapters.running_adapters import RunningAdapters
 from appliance.automations.automations import Automations, build_automation_catalog
 from appliance.automations.clock_watch import ClockWatch
 from appliance.automations.ctx import CtxMethods
@@ -96,7 +96,7 @@ class Hub:
     pool: WorkerPool
     _unfinished: UnfinishedExecutions
     kinds: KindCatalog
-    adapters: AdapterStart
+    adapters: RunningAdapters
     dispatcher: Dispatcher
     adapter_sections: AdapterSections
     scenes: Scenes
@@ -169,12 +169,12 @@ class Hub:
             self._unfinished = await enter(UnfinishedExecutions(self.document, self.clock))
             file, describe = Path(config.file), self.pool.describe
             self.kinds = await open_kind_catalog(stack, file, config.adapters, describe, self.bus, self._build_pool)
-            self.adapters = AdapterStart(config.adapters, partial(self._context_of, session.open, AddressGates()))
+            self.adapters = RunningAdapters(config.adapters, partial(self._context_of, session.open, AddressGates()))
             self.dispatcher = await enter(Dispatcher(self.adapters.runners, self.bus, self.clock))
             self.adapter_sections = AdapterSections(
                 config=config,
                 file=ConfigFile(config, self._load),
-                start=self.adapters,
+                running=self.adapters,
                 dispatcher=self.dispatcher,
                 kinds=self.kinds,
                 health=self.health,
@@ -194,7 +194,8 @@ class Hub:
             self.recipes = Recipes(self.files, Path(config.file), *folders)
             self.sections = Sections(self.files, self._build_trials(session))
             await enter(Watcher(self._list_watched(), self.clock))
-            await enter(self.adapter_sections)
+            await enter(self.adapters)
+            await self.adapter_sections.publish_home()
             self._stack = stack.pop_all()
         self.worker_starts.set()
         self._report_start()

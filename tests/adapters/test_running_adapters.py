@@ -1,4 +1,4 @@
-"""The start of the adapters of a configuration."""
+"""The start and the stop of the adapters of a configuration."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from appliance import config
-from appliance.adapters.adapter_start import AdapterStart
 from appliance.adapters.device_http.session import DeviceSession
 from appliance.adapters.elgato_lights.adapter import ElgatoAdapter
 from appliance.adapters.elgato_lights.kind import ElgatoLights
@@ -20,6 +19,7 @@ from appliance.adapters.kinds import kind_of
 from appliance.adapters.mqtt.out.section_publishers import PUBLISH_RETRY_SECS, SectionPublishers
 from appliance.adapters.polling import PollingAdapter
 from appliance.adapters.roku_tv.adapter import RokuAdapter
+from appliance.adapters.running_adapters import RunningAdapters
 from appliance.clock import Clock
 from appliance.errors import StoreFailed
 from tests.fakes.clock import VirtualClock
@@ -63,11 +63,11 @@ class Turns:
 async def test_no_two_adapters_start_in_one_turn_of_the_loop() -> None:
     clock, turns = Clock(), Turns()
     sections = {f"lamp{each}": ElgatoLights(base_url="http://lamp") for each in range(LAMPS)}
-    start = AdapterStart(sections, lambda name: context_of(name, turns, clock))
+    running = RunningAdapters(sections, lambda name: context_of(name, turns, clock))
     async with AsyncExitStack() as stack, asyncio.timeout(5):
-        for runner in start.runners:
+        for runner in running.runners:
             await stack.enter_async_context(runner)
-        await start.begin()
+        await running.begin()
         while turns.requests.total() < LAMPS:  # noqa: ASYNC110 - no event to await
             await asyncio.sleep(0)
     assert max(turns.requests.values()) == 1
@@ -87,9 +87,9 @@ class Leaving:
 
 async def test_all_sections_and_all_parts_of_a_section_stop_at_once() -> None:
     barrier = asyncio.Barrier(2 * LAMPS)
-    async with asyncio.timeout(5), AdapterStart({}, lambda name: context_of(name, None, Clock())) as start:
+    async with asyncio.timeout(5), RunningAdapters({}, lambda name: context_of(name, None, Clock())) as running:
         for each in range(2 * LAMPS):
-            await start.enter(f"lamp{each // 2}", Leaving(barrier))
+            await running.enter(f"lamp{each // 2}", Leaving(barrier))
 
 
 HOME = """

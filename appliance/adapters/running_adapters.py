@@ -14,11 +14,11 @@ from appliance.adapters.kinds import kind_of
 from appliance.imports import import_ahead
 
 
-class AdapterStart:
+class RunningAdapters:
     """Makes a runner for each enabled section, in the order of the configuration, and starts and stops the adapters.
 
     Adapters start once the API answers, because importing their modules takes long. While the context is open,
-    `start` and `stop` change the running sections.
+    `start` and `stop` change the running sections, and `enter` adds further parts to a section.
     """
 
     def __init__(self, sections: Mapping[str, Any], context_of: Callable[[str], AdapterContext]) -> None:
@@ -29,7 +29,7 @@ class AdapterStart:
         self._has_begun = False
         self.runners = [self._make_runner(name, settings) for name, settings in sections.items()]
 
-    async def __aenter__(self) -> AdapterStart:
+    async def __aenter__(self) -> RunningAdapters:
         for runner in self.runners:
             await self.enter(runner.name, runner)
         return self
@@ -39,7 +39,7 @@ class AdapterStart:
         await asyncio.gather(*map(self._close, tuple(self._parts)))
 
     async def enter(self, name: str, part: AbstractAsyncContextManager[Any]) -> None:
-        """Enter a context manager, and exit it when the section stops."""
+        """Enter a part of a section, and exit it when the section stops."""
         await part.__aenter__()
         self._parts.setdefault(name, []).append(part)
 
@@ -53,7 +53,7 @@ class AdapterStart:
         return runner
 
     async def stop(self, name: str) -> None:
-        """Stop the adapter of a section, and exit all its context managers."""
+        """Stop the adapter and all other parts of a section."""
         self._begins.pop(name, None)
         await self._close(name)
 

@@ -188,9 +188,13 @@ class Adapter(ABC):
         """Handle the failure of a valid request to a hook. The caller also gets the error."""
         self.publish.record_error(error)
 
-    async def within_limit(self, work: Awaitable[T]) -> T:
-        """Await the work. Raise `Unanswered` after `command_secs`."""
-        return await self.within(self.command_secs, work)
+    async def attempt(self, work: Awaitable[T], secs: float | None = None) -> T:
+        """Await a poll, a command, or another request to the device. Raise `Unanswered` after `secs`, which is
+        `command_secs` by default.
+
+        Subclasses also record whether the device answered.
+        """
+        return await self.within(self.command_secs if secs is None else secs, work)
 
     async def within(self, secs: float, work: Awaitable[T]) -> T:
         """Await the work. Raise `Unanswered` after `secs`."""

@@ -232,7 +232,7 @@ class PollingAdapter(Adapter):
         ended_before, answers_before = self.gate.commands_ended, self.answers
         with self.publish.reading() as reading:
             try:
-                outcome: Report | AdapterFailed = await self.within_limit(self.poll())
+                outcome: Report | AdapterFailed = await self.attempt(self.poll())
             except AdapterFailed as error:
                 outcome = error.with_traceback(None)  # the frames of the traceback keep the answer in memory
             if self.gate.is_stale(ended_before):
@@ -258,13 +258,15 @@ class PollingAdapter(Adapter):
             log.warning("%s: the answer contains no device%s", self.name, contained and f"; it contains {contained}")
         self._is_empty = is_empty
 
-    async def within_limit(self, work: Awaitable[T]) -> T:
-        """Await the work within `command_secs`. Raise `Unreachable` only if the address has not answered at all."""
+    async def attempt(self, work: Awaitable[T], secs: float | None = None) -> T:
+        """Await the work within `secs`, and record the contact with the address. Raise `Unreachable` only if the
+        address has not answered at all."""
+        secs = self.command_secs if secs is None else secs
         answers_before = self.answers
         try:
-            result = await end_within(work, self.command_secs)
+            result = await end_within(work, secs)
         except TimeoutError:
-            raise self.timeout_error(is_answered=self.answers != answers_before) from None
+            raise self.timeout_error(secs, is_answered=self.answers != answers_before) from None
         except Unreachable as error:
             if self.answers == answers_before:
                 raise
@@ -273,11 +275,11 @@ class PollingAdapter(Adapter):
         self.record_contact()
         return result
 
-    def timeout_error(self, *, is_answered: bool) -> AdapterFailed:
-        """Return the error of a poll or command that took too long."""
+    def timeout_error(self, secs: float, *, is_answered: bool) -> AdapterFailed:
+        """Return the error of work that took longer than `secs`."""
         if is_answered:
-            return Unanswered(f"{self.http.address} took longer than {self.command_secs:g} s")
-        return Unreachable(f"{self.http.address} does not answer (no data for {self.command_secs:g} s)")
+            return Unanswered(f"{self.http.address} took longer than {secs:g} s")
+        return Unreachable(f"{self.http.address} does not answer (no data for {secs:g} s)")
 
     def on_unreachable(self, error: Unreachable) -> None:
         """Treat one unanswered command as an outage."""

@@ -95,19 +95,19 @@ class LuaAdapter(PollingAdapter):
         """Poll and receive until cancelled. Raise `AdapterReplaced` once the kind changes."""
         await run_together(super().run(), self._keep_processing(), replace_when(self._loaded))
 
-    async def within_limit(self, work: Awaitable[T]) -> T:
+    async def attempt(self, work: Awaitable[T], secs: float | None = None) -> T:
         """Forget calls that were cancelled earlier, so that a timeout is attributed to this work only."""
         self.functions.cancelled = None
-        return await super().within_limit(work)
+        return await super().attempt(work, secs)
 
-    def timeout_error(self, *, is_answered: bool) -> AdapterFailed:
+    def timeout_error(self, secs: float, *, is_answered: bool) -> AdapterFailed:
         """Return the error for a timeout. If the function was waiting for the device, return the error of the base
         class. If the function itself was too slow, the error is not an outage."""
         cancelled = self.functions.cancelled
         if cancelled is not None and cancelled.was_asking:
-            return super().timeout_error(is_answered=is_answered)
+            return super().timeout_error(secs, is_answered=is_answered)
         place = "publishing" if cancelled is None else cancelled.place
-        return AdapterFailed(f"{place} took longer than {self.command_secs:g} s, excluding the wait for the device")
+        return AdapterFailed(f"{place} took longer than {secs:g} s, excluding the wait for the device")
 
     async def poll_once(self) -> None:
         """Poll and publish. If the file has no function `poll`, check instead that the connection is open and the

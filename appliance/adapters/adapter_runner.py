@@ -252,8 +252,7 @@ async def _invoke(adapter: Adapter, operation: str, payload: Mapping[str, Value]
     if operation not in operations:
         raise Unsupported(f"invoke target '{adapter.name}:{operation}' is not supported")
     work = operations[operation](payload)
-    secs = adapter.operation_secs.get(operation)
-    return await (adapter.attempt(work) if secs is None else adapter.within(secs, work))
+    return await adapter.attempt(work, adapter.operation_secs.get(operation))
 
 
 def _has_answered(adapter: Adapter, before: int | None) -> bool:

@@ -384,6 +384,15 @@ async def test_the_limits_of_time_hold_for_polls_commands_and_operations(session
     assert silent.requests.count(("GET", "/elgato/lights")) == 2, "never repeated, for there was no time"
 
 
+@pytest.mark.parametrize("limits", [{}, {"echo": 60.0}])
+async def test_an_answered_operation_restarts_the_count(bench: Bench, limits: dict[str, float]) -> None:
+    bench.adapter.operation_secs = limits
+    await bench.poll(GONE)
+    assert bench.adapter.misses == 1
+    await bench.link.invoke("echo", {})
+    assert bench.adapter.misses == 0
+
+
 async def test_a_command_that_waits_too_long_is_not_sent(session: DeviceSession, clock: VirtualClock) -> None:
     bench = Bench(session, clock, AddressGates(timeout_secs=0.05))
     await bench.poll(bench.seen("off"))

@@ -1,27 +1,36 @@
 """Checks whether a device has carried out a command. Computes the expected state, waits for this state, and builds
 the error message.
 
-Matter and MQTT compare the values that they sent, in the units of the protocol, because a device may round or limit a
-value. The adapter for Roku TVs treats an accepted key press as a success, and compares only the power.
+`confirm_all` reads polled devices until they report their results. Matter and MQTT compare the values that they sent,
+in the units of the protocol, because a device may round or limit a value. The adapter for Roku TVs treats an accepted
+key press as a success, and compares only the power.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
+from appliance.adapters.base import CommandResult
 from appliance.clock import Clock
 from appliance.errors import AdapterFailed, BadAnswer, Unanswered
 from appliance.home.capabilities import STATES_AFTER
 from appliance.home.command_specs import CommandSpec
 from appliance.home.commands import Command
-from appliance.home.model import AWAY
+from appliance.home.model import AWAY, UNAVAILABLE, Report
 from appliance.home.values import KELVIN_RANGE, Value, kelvin_in
 from appliance.tables.checks import format_value, is_number
 
-RESULT_SECS = 5.0
-"""Time limit for a device that reports its state without a request."""
+CONFIRM_SECS = 3.5
+"""Time limit for the device to report the result of a command."""
+
+CONFIRM_MARGIN_SECS = 0.5
+"""Seconds between the last reading and the command's time limit. Because of this margin, the reading fails before
+the command does."""
+
+CONFIRM_PAUSES_SECS = (0.1, 0.2, 0.4, 0.6, 0.8)
+"""Pauses in seconds between two readings. The last pause is repeated."""
 
 MOVING: Mapping[str, tuple[str, ...]] = {"open": ("open", "opening"), "close": ("closed", "closing")}
 """For each action on a cover, the states that confirm the action."""
@@ -33,6 +42,14 @@ COVER_CAPABILITIES = ("cover_position", "cover_tilt")
 DOORS = ("door", "garage_door")
 
 T = TypeVar("T")
+
+
+class StateReading(NamedTuple):
+    """One reading: its report, the attributes by device, and the error if the answer was invalid."""
+
+    report: Report | None
+    attributes: Mapping[str, Mapping[str, Value]]
+    error: AdapterFailed | None
 
 
 class ExpectedState:
@@ -143,6 +160,44 @@ async def read_until(
         number += 1
 
 
+async def confirm_all(
+    clock: Clock, read: Callable[[], Awaitable[StateReading]], expected: Mapping[str, ExpectedState], within: float
+) -> dict[str, CommandResult]:
+    """Read until each device reports its result, for at most `within` seconds. Return the results by device. Raise
+    the exceptions of `read`."""
+
+    def is_done(seen: StateReading, device_id: str) -> bool:
+        return seen.error is None and expected[device_id].is_shown(seen.attributes[device_id])
+
+    seen, _ = await read_until(
+        clock,
+        read,
+        lambda seen: all(is_done(seen, each) for each in expected),
+        within=within,
+        pauses=CONFIRM_PAUSES_SECS,
+    )
+    errors = {
+        each: None if is_done(seen, each) else seen.error or failure(each, goal.command, seen.attributes[each])
+        for each, goal in expected.items()
+    }
+    return {each: CommandResult(report=seen.report, error=error) for each, error in errors.items()}
+
+
+def secs_to_confirm(within: float, secs_left: float) -> float:
+    """Return the time limit of the readings: `within`, or less if the command ends in `secs_left`."""
+    return min(within, secs_left - CONFIRM_MARGIN_SECS)
+
+
+def attributes_in(report: Report, device_id: str) -> Mapping[str, Value]:
+    """Return the attributes that a report contains for the device. If the bridge does not reach the device, the
+    attributes include `state`."""
+    seen = next((each for each in reversed(report.observations) if each.device_id == device_id), None)
+    if seen is None:
+        return {}
+    reported = {name: each for name, each in seen.attributes.items() if name not in seen.kept}
+    return reported if seen.is_available else {**reported, "state": UNAVAILABLE}
+
+
 def failure(device_id: str, command: Command, attributes: Mapping[str, Value]) -> AdapterFailed:
     """Return the error of a command whose effect the device does not report."""
     if (state := attributes.get("state")) in AWAY:
@@ -150,11 +205,6 @@ def failure(device_id: str, command: Command, attributes: Mapping[str, Value]) -
     stated = command.action if command.value is None else describe_value(command.value)
     seen = describe_value(attributes.get(command.capability))
     return BadAnswer(f"{device_id} was sent {command.capability} {stated} but shows {seen}")
-
-
-def is_long_fade(command: Command) -> bool:
-    """Return whether the command's fade may end after `RESULT_SECS`. If so, a missing result is not an error."""
-    return (command.transition_secs or 0) >= RESULT_SECS - 1
 
 
 def describe_value(value: Value) -> str:

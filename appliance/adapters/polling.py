@@ -7,31 +7,27 @@ from abc import abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
 from functools import partial
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from appliance.adapters.base import Adapter, AdapterContext, CommandResult
-from appliance.adapters.confirmation import ExpectedState, failure, read_until
+from appliance.adapters.confirmation import (
+    CONFIRM_SECS,
+    ExpectedState,
+    StateReading,
+    attributes_in,
+    confirm_all,
+    secs_to_confirm,
+)
 from appliance.adapters.device_http.client import HttpClient
 from appliance.adapters.reconnection import keep_open
 from appliance.errors import AdapterFailed, BadAnswer, Unanswered, Unreachable
 from appliance.event_loop import in_steps
-from appliance.home.model import UNAVAILABLE, Report
-from appliance.home.values import Value
+from appliance.home.model import Report
 from appliance.tasks import back_off, end_within, run_together
 
 POLLS_TO_LOSE = 2
 """Number of consecutive unanswered polls after which the devices are offline. A single unanswered command has the
 same effect."""
-
-CONFIRM_SECS = 3.5
-"""Time limit for the device to report the result of a command."""
-
-CONFIRM_MARGIN_SECS = 0.5
-"""Seconds between the last reading and the command's time limit. Because of this margin, the reading fails before
-the command does."""
-
-CONFIRM_PAUSES_SECS = (0.1, 0.2, 0.4, 0.6, 0.8)
-"""Pauses in seconds between two readings. The last pause is repeated."""
 
 SECOND_POLL_SECS = 2.0
 """Maximum pause in seconds between an unanswered poll and the next poll."""
@@ -43,14 +39,6 @@ MAX_PARTS = 64
 """Maximum number of lights or segments at one address. All known devices have fewer."""
 
 T = TypeVar("T")
-
-
-class StateReading(NamedTuple):
-    """One reading: its report, the attributes by device, and the error if the answer was invalid."""
-
-    report: Report | None
-    attributes: Mapping[str, Mapping[str, Value]]
-    error: AdapterFailed | None
 
 
 log = logging.getLogger("adapters")
@@ -112,22 +100,8 @@ class PollingAdapter(Adapter):
         A result has an error if the device has not reported the result after `within` seconds, or by
         `CONFIRM_MARGIN_SECS` before the command's time limit.
         """
-
-        def is_done(seen: StateReading, device_id: str) -> bool:
-            return seen.error is None and expected[device_id].is_shown(seen.attributes[device_id])
-
-        seen, _ = await read_until(
-            self.clock,
-            partial(self.read_attributes, expected),
-            lambda seen: all(is_done(seen, each) for each in expected),
-            within=min(within, began + self.command_secs - CONFIRM_MARGIN_SECS - self.clock.monotonic()),
-            pauses=CONFIRM_PAUSES_SECS,
-        )
-        errors = {
-            each: None if is_done(seen, each) else seen.error or failure(each, goal.command, seen.attributes[each])
-            for each, goal in expected.items()
-        }
-        return {each: CommandResult(report=seen.report, error=error) for each, error in errors.items()}
+        limit = secs_to_confirm(within, began + self.command_secs - self.clock.monotonic())
+        return await confirm_all(self.clock, partial(self.read_attributes, expected), expected, limit)
 
     async def read_attributes(self, device_ids: Iterable[str]) -> StateReading:
         try:
@@ -311,13 +285,3 @@ def delay_after(misses: int, interval: float) -> float:
     if misses < POLLS_TO_LOSE:
         return min(interval, SECOND_POLL_SECS) if misses else interval
     return max(interval, back_off(misses, interval))
-
-
-def attributes_in(report: Report, device_id: str) -> Mapping[str, Value]:
-    """Return the attributes that a report contains for the device. If the bridge does not reach the device, the
-    attributes include `state`."""
-    seen = next((each for each in reversed(report.observations) if each.device_id == device_id), None)
-    if seen is None:
-        return {}
-    reported = {name: each for name, each in seen.attributes.items() if name not in seen.kept}
-    return reported if seen.is_available else {**reported, "state": UNAVAILABLE}

@@ -16,7 +16,7 @@ from appliance.adapters.base import (
     HookRequest,
     Operation,
 )
-from appliance.adapters.confirmation import ExpectedState, failure
+from appliance.adapters.confirmation import ExpectedState, StateReading, attributes_in, failure
 from appliance.adapters.lua_kinds.device_reader import (
     DeviceReader,
     ReadEvent,
@@ -29,7 +29,7 @@ from appliance.adapters.lua_kinds.origins import Origins
 from appliance.adapters.lua_kinds.push_connection import PushConnection, PushSource
 from appliance.adapters.lua_kinds.section import LuaSection
 from appliance.adapters.lua_kinds.web_request import Transport
-from appliance.adapters.polling import POLLS_TO_LOSE, PollingAdapter, StateReading, attributes_in
+from appliance.adapters.polling import POLLS_TO_LOSE, PollingAdapter
 from appliance.errors import AdapterFailed, BadAnswer, Invalid, Unanswered, Unreachable, Unreadable
 from appliance.event_loop import in_steps
 from appliance.home.command_specs import check_offered

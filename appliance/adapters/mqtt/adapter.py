@@ -9,7 +9,6 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 
 from appliance.adapters.base import Adapter, AdapterContext, CommandResult, Operation, Picture
-from appliance.adapters.confirmation import RESULT_SECS
 from appliance.adapters.mqtt.announced_devices import AnnouncedDevices
 from appliance.adapters.mqtt.budget import Budget
 from appliance.adapters.mqtt.client import Broker, BrokerConnection, keep_connected
@@ -23,6 +22,7 @@ from appliance.adapters.mqtt.refusals import Reports
 from appliance.adapters.mqtt.retained_messages import RetainedMessages
 from appliance.adapters.mqtt.stored_texts import client_id_of, hub_id_of, keep_stop, stopped_at
 from appliance.adapters.mqtt.templates.template import SIMPLE_TEMPLATES
+from appliance.adapters.pushed_results import RESULT_SECS
 from appliance.errors import StoreFailed, Unreachable
 from appliance.event_loop import in_steps
 from appliance.home.commands import Command

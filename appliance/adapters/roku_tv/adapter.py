@@ -14,11 +14,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from appliance.adapters.base import AdapterContext, CommandResult, Operation
-from appliance.adapters.confirmation import read_until
+from appliance.adapters.confirmation import read_until, secs_to_confirm
 from appliance.adapters.device_http.client import HttpClient
 from appliance.adapters.device_http.errors import HttpRefused
 from appliance.adapters.device_xml import parse_xml
-from appliance.adapters.polling import CONFIRM_MARGIN_SECS, PollingAdapter
+from appliance.adapters.polling import PollingAdapter
 from appliance.adapters.roku_tv.kind import RokuTv
 from appliance.errors import AdapterFailed, BadAnswer, Invalid, Unanswered, Unreachable, Unreadable
 from appliance.home.command_specs import CommandSpec, check_offered
@@ -155,13 +155,13 @@ class RokuAdapter(PollingAdapter):
                 return None
             return readings[-1]
 
-        left = began + self.command_secs - CONFIRM_MARGIN_SECS - self.clock.monotonic()
+        secs_left = began + self.command_secs - self.clock.monotonic()
         with suppress(asyncio.CancelledError):
             await read_until(
                 self.clock,
                 read,
                 lambda info: info is not None and info.is_on == goal,
-                within=min(READ_WITHIN_SECS, left),
+                within=secs_to_confirm(READ_WITHIN_SECS, secs_left),
                 pauses=READ_PAUSES_SECS,
             )
         return readings

@@ -16,9 +16,9 @@ import msgspec
 import orjson
 
 from appliance.adapters.base import CommandResult
-from appliance.adapters.confirmation import ExpectedState
+from appliance.adapters.confirmation import ExpectedState, attributes_in
 from appliance.adapters.device_json import parse_json
-from appliance.adapters.polling import PollingAdapter, attributes_in
+from appliance.adapters.polling import PollingAdapter
 from appliance.errors import BadAnswer, Invalid, Unanswered, Unreadable
 from appliance.home.command_specs import CommandSpec, check_offered
 from appliance.home.commands import Command

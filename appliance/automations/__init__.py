@@ -10,8 +10,8 @@ Read in this order:
   compute the times. `due_times` lists them for the API.
 - `decider` checks the switch, the `brake`, the conditions, and the `policy`.
 - `environment` contains the parts of the hub that automations need.
-- `automation_states`, `variables`, `timers`, and `change_times` store data across restarts; `old_formats` converts
-  data of version 0.1.
+- `automation_states`, `stored_waits`, `variables`, `timers`, and `change_times` store data across restarts;
+  `old_formats` converts data of version 0.1.
 - `ctx` implements the methods that Lua calls; `ctx_arguments` checks their arguments.
 - `names`, `name_watcher`, and `call_checks` warn about unknown names and wrong literals.
 - `automations` combines these parts; `safe_mode` pauses them after crashes.

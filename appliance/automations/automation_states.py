@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
-from functools import partial
 from typing import Any, TypedDict
 
 from msgspec import Struct, convert, field, to_builtins
@@ -18,9 +16,9 @@ from appliance.errors import StoreFailed
 from appliance.history.card_lines import fit_for_card
 from appliance.history.execution_history import ExecutionStatus
 from appliance.store.record_keys import AUTOMATION_PREFIX, TOGGLE_PREFIX
-from appliance.store.records import read_all, read_one, skip
+from appliance.store.records import read_all, skip
 from appliance.store.storage import Storage
-from appliance.tasks import SharedRun, Tasks
+from appliance.tasks import Tasks
 
 log = logging.getLogger("automations")
 
@@ -109,22 +107,12 @@ class AutomationState(Struct, kw_only=True):
         )
 
 
-class _WaitRemoval(Struct, eq=False):
-    """The removal of an automation's ended waits from storage. `stored` is the automation's stored state, and `keys`
-    are the keys of the waits in this state."""
-
-    writing: SharedRun[None]
-    stored: bytes | None = None
-    keys: Collection[str] = ()
-
-
 class AutomationStates:
     """The states by automation id. The next flush stores changes, but a switch is stored before it takes effect. The
     last run is stored as a minor value."""
 
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
-        self._removals: dict[str, _WaitRemoval] = {}
         self._tasks = Tasks()
         self._states = read_all(storage, AUTOMATION_PREFIX, lambda _, value: AutomationState.decode(value), skip)
         self._switched = read_all(storage, TOGGLE_PREFIX, lambda _, value: convert(value, bool), skip)
@@ -188,36 +176,6 @@ class AutomationStates:
             log.info("automation '%s': its trigger was edited, so its pending wait is discarded", id_)
             state.waits = waits
             self._store(id_, state)
-
-    def end_wait(self, id_: str, key: str) -> Awaitable[None] | None:
-        """Remove an ended wait from memory. If the wait is stored or is being written, return a coroutine that
-        removes it from storage. Waits that end together share this coroutine."""
-        if (removal := self._removals.get(id_)) is None:
-            writing = SharedRun(partial(self._remove_waits, id_), self._tasks, f"end of waits of {id_}")
-            removal = self._removals[id_] = _WaitRemoval(writing)
-        is_on_its_way = self._storage.is_being_flushed(AUTOMATION_PREFIX + id_) or removal.writing.is_busy
-        is_stored = key in self._list_stored_waits(id_, removal)
-        self.store_wait(id_, key, None)
-        if not is_stored and not is_on_its_way:
-            return None
-        return asyncio.shield(removal.writing.start())
-
-    def _list_stored_waits(self, id_: str, removal: _WaitRemoval) -> Collection[str]:
-        """Return the keys of the automation's waits in storage. Decode the stored waits only once, because
-        thousands of waits may end together."""
-        key = AUTOMATION_PREFIX + id_
-        if (stored := self._storage.get(key)) is not removal.stored:
-            found = read_one(self._storage, key, lambda value: convert(value, StoredAutomation), skip)
-            removal.stored, removal.keys = stored, () if found is None else found.waits.keys()
-        return removal.keys
-
-    async def _remove_waits(self, id_: str) -> None:
-        try:
-            with contextlib.suppress(StoreFailed):  # the next flush removes the waits from storage
-                await self._storage.put_many({AUTOMATION_PREFIX + id_: self.of(id_).encode() or None})
-        finally:
-            removal = self._removals[id_]
-            removal.stored, removal.keys = None, ()
 
     def remove_others(self, ids: Collection[str]) -> None:
         """Remove the states and switches of all other automations, also in storage."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from contextlib import aclosing
 from datetime import UTC, datetime, timedelta
 from itertools import permutations
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 
 from appliance.automations.automation_states import AutomationState, AutomationStates, StoredWait
 from appliance.automations.policy import MAX_REMEMBERED, Memory, Policy, after, apply_policy, fingerprint
+from appliance.automations.stored_waits import StoredWaits
 from appliance.errors import StoreFailed
 from appliance.history.execution_history import ExecutionStatus
 from appliance.home.bus import Bus
@@ -279,7 +281,7 @@ async def test_a_fired_wait_is_removed_before_its_execution_begins(steps: tuple[
     clock, bus, disk = VirtualClock(), Bus(), HeldDisk(tmp_path)
     async with Document(disk, clock) as document:
         async with Recorder(Registry(bus, clock), bus, document, clock, flush_secs=300) as recorder:
-            async with AutomationStates(document) as them:
+            async with AutomationStates(document) as them, aclosing(StoredWaits(them, document)) as waits:
                 for key in ("one", "two"):
                     them.store_wait("a", key, StoredWait(began_at=1, event={}))
                 disk.is_free.clear()
@@ -290,7 +292,7 @@ async def test_a_fired_wait_is_removed_before_its_execution_begins(steps: tuple[
                     elif step == "card":
                         disk.is_free.set()
                     else:
-                        begun.append(asyncio.create_task(_fire(them, document, step)))
+                        begun.append(asyncio.create_task(_fire(waits, document, step)))
                     for _ in range(4):
                         await asyncio.sleep(0)
                 disk.is_free.set()
@@ -311,8 +313,8 @@ class HeldDisk(Disk):
         super().sync(descriptor)
 
 
-async def _fire(them: AutomationStates, document: Document, key: str) -> None:
-    gone = them.end_wait("a", key)
+async def _fire(waits: StoredWaits, document: Document, key: str) -> None:
+    gone = waits.end("a", key)
     if gone is not None:
         await gone
     assert key not in _on_card(document)

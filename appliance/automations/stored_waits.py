@@ -1,0 +1,69 @@
+"""Removes the ended waits of triggers from storage."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Collection
+from functools import partial
+
+from msgspec import Struct, convert
+
+from appliance.automations.automation_states import AutomationStates, StoredAutomation
+from appliance.errors import StoreFailed
+from appliance.store.record_keys import AUTOMATION_PREFIX
+from appliance.store.records import read_one, skip
+from appliance.store.storage import Storage
+from appliance.tasks import SharedRun, Tasks
+
+
+class _WaitRemoval(Struct, eq=False):
+    """The removal of an automation's ended waits from storage. `stored` is the automation's stored state, and `keys`
+    are the keys of the waits in this state."""
+
+    writing: SharedRun[None]
+    stored: bytes | None = None
+    keys: Collection[str] = ()
+
+
+class StoredWaits:
+    """Ends waits in memory and in storage."""
+
+    def __init__(self, states: AutomationStates, storage: Storage) -> None:
+        self._states = states
+        self._storage = storage
+        self._removals: dict[str, _WaitRemoval] = {}
+        self._tasks = Tasks()
+
+    async def aclose(self) -> None:
+        await self._tasks.__aexit__()
+
+    def end(self, id_: str, key: str) -> Awaitable[None] | None:
+        """Remove an ended wait from memory. If the wait is stored or is being written, return a coroutine that
+        removes it from storage. Waits that end together share this coroutine."""
+        if (removal := self._removals.get(id_)) is None:
+            writing = SharedRun(partial(self._remove, id_), self._tasks, f"end of waits of {id_}")
+            removal = self._removals[id_] = _WaitRemoval(writing)
+        is_on_its_way = self._storage.is_being_flushed(AUTOMATION_PREFIX + id_) or removal.writing.is_busy
+        is_stored = key in self._list_keys(id_, removal)
+        self._states.store_wait(id_, key, None)
+        if not is_stored and not is_on_its_way:
+            return None
+        return asyncio.shield(removal.writing.start())
+
+    def _list_keys(self, id_: str, removal: _WaitRemoval) -> Collection[str]:
+        """Return the keys of the automation's waits in storage. Decode the stored waits only once, because
+        thousands of waits may end together."""
+        key = AUTOMATION_PREFIX + id_
+        if (stored := self._storage.get(key)) is not removal.stored:
+            found = read_one(self._storage, key, lambda value: convert(value, StoredAutomation), skip)
+            removal.stored, removal.keys = stored, () if found is None else found.waits.keys()
+        return removal.keys
+
+    async def _remove(self, id_: str) -> None:
+        try:
+            with contextlib.suppress(StoreFailed):  # the next flush removes the waits from storage
+                await self._storage.put_many({AUTOMATION_PREFIX + id_: self._states.of(id_).encode() or None})
+        finally:
+            removal = self._removals[id_]
+            removal.stored, removal.keys = None, ()

@@ -12,7 +12,7 @@ from appliance.adapters.mqtt.platforms.climate import Climate
 from appliance.adapters.mqtt.platforms.cover import Cover
 from appliance.adapters.mqtt.platforms.device_tracker import DeviceTracker
 from appliance.adapters.mqtt.platforms.entity import Entity
-from appliance.adapters.mqtt.platforms.event import ActionSensor, EventEntity, Tag, TasmotaPress, TriggerEntity
+from appliance.adapters.mqtt.platforms.event import ActionSensor, EventEntity, Tag, TriggerEntity
 from appliance.adapters.mqtt.platforms.fan import Fan
 from appliance.adapters.mqtt.platforms.humidifier import Humidifier
 from appliance.adapters.mqtt.platforms.lawn_mower import LawnMower
@@ -28,6 +28,7 @@ from appliance.adapters.mqtt.platforms.vacuum import Vacuum
 from appliance.adapters.mqtt.platforms.valve import Valve
 from appliance.adapters.mqtt.platforms.water_heater import WaterHeater
 from appliance.adapters.mqtt.tasmota.light import TasmotaLight
+from appliance.adapters.mqtt.tasmota.press import TasmotaPress
 from appliance.errors import Invalid
 from appliance.home_locale import ANYWHERE, Locale
 

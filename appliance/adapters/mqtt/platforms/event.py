@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
-
-from msgspec.structs import replace
 
 from appliance.adapters.mqtt.messages import parse_object
 from appliance.adapters.mqtt.platforms.entity import Entity, EntityEvent
 from appliance.adapters.mqtt.platforms.payloads import is_unknown
 from appliance.adapters.mqtt.presses import press_name
-from appliance.adapters.mqtt.tasmota.announcements import Presses
 from appliance.errors import Invalid
 from appliance.home.values import Value
 
@@ -88,16 +84,3 @@ class Tag(Entity):
 
     def parse(self, text: str) -> EntityEvent | None:
         return EntityEvent("tag", {"tag": text[:1000]}) if text and not is_unknown(text) else None
-
-
-class TasmotaPress(EventEntity):
-    """A button or a switch whose words are presses."""
-
-    def setup(self) -> None:
-        self._presses: Presses = self.config.raw["presses"]
-        super().setup()
-        self.event_names = tuple(dict.fromkeys(self._presses.events.values()))
-
-    def parse(self, text: str) -> Any:
-        name = self._presses.events.get(text)
-        return None if name is None else replace(event_of(text.lower(), self._presses.data), name=name)

@@ -14,7 +14,16 @@ from appliance.adapters.mqtt.platforms.numbers import clamped, parse_number, rea
 from appliance.adapters.mqtt.platforms.payloads import UnknownValue, Update, is_unknown, one_of
 from appliance.home.capabilities import CAPABILITIES
 from appliance.home.commands import Command
-from appliance.home.values import KELVIN_RANGE, Value, clamped_kelvin, kelvin_in, level_of, mireds_in, percent_of
+from appliance.home.values import (
+    KELVIN_RANGE,
+    Value,
+    clamped_kelvin,
+    kelvin_in,
+    kelvin_of,
+    level_of,
+    mireds_in,
+    percent_of,
+)
 from appliance.tables.checks import is_number
 
 RGB_MODES = ("rgb", "rgbw", "rgbww")
@@ -123,8 +132,8 @@ class LightEntity(Entity):
     def _kelvin_range(self) -> tuple[int, int]:
         """Return the light's kelvin range, limited to the range of the capability."""
         warm, cold = self.config.number("max_mireds", 0), self.config.number("min_mireds", 0)
-        low = self.config.number("min_kelvin", 1e6 / warm if warm > 0 else 0)
-        high = self.config.number("max_kelvin", 1e6 / cold if cold > 0 else 1e6)
+        low = self.config.number("min_kelvin", kelvin_of(max(warm, 1)) if warm > 0 else 0)
+        high = self.config.number("max_kelvin", kelvin_of(max(cold, 1)) if cold > 0 else KELVIN_RANGE[1])
         low, high = clamped_kelvin(low), clamped_kelvin(high)
         return (low, high) if low < high else KELVIN_RANGE
 
@@ -137,16 +146,16 @@ class LightEntity(Entity):
     def raw_brightness(self, percent: int) -> int:
         return level_of(percent, self._scale)
 
-    def kelvin_of(self, raw: float) -> Value:
+    def temperature_of(self, raw: float) -> Value:
         """Convert a reported colour temperature to kelvin, limited to the range of the capability."""
-        kelvin = raw if self.config.flag("color_temp_kelvin") else 1e6 / max(raw, 1)
+        kelvin = raw if self.config.flag("color_temp_kelvin") else kelvin_of(max(raw, 1))
         return {"value": clamped_kelvin(kelvin), "unit": "kelvin"}
 
     def parse_temperature(self, text: str) -> Update:
         """Parse a colour temperature. Return an empty update if the temperature is unknown or impossible."""
         if text == "" or is_unknown(text) or (raw := parse_number(text, "color_temperature", keeps=True)) <= 0:
             return {}
-        return {"color_temperature": self.kelvin_of(raw)}
+        return {"color_temperature": self.temperature_of(raw)}
 
     def raw_temperature(self, value: Mapping[str, Value]) -> int:
         """Convert a canonical colour temperature to the light's own unit."""
@@ -200,7 +209,7 @@ class LightEntity(Entity):
             return LightChange("on", "brightness", raw, shown) if value else LightChange("off")
         if capability == "color_temperature":
             raw = self.raw_temperature(value)
-            return LightChange("on", "color_temp", raw, {"color_temperature": self.kelvin_of(raw)})
+            return LightChange("on", "color_temp", raw, {"color_temperature": self.temperature_of(raw)})
         if capability == "color_hex":
             capability, value = "color_rgb", rgb_of_hex(value)
         if capability in ("color_rgb", "color_hs", "color_xy"):

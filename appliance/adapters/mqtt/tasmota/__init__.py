@@ -1,2 +1,2 @@
 """Tasmota's native discovery. Read `device` (the configuration of a device) first, then `announcements`, `sensors`
-(names and units), and `light`."""
+(names and units), `light`, and `press`."""

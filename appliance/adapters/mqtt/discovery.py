@@ -65,9 +65,7 @@ class Phase(IntEnum):
 
 
 class Discovery:
-    """Builds the devices of one broker from their configurations."""
-
-    subscriptions: Subscriptions
+    """Builds the devices of one broker from their configurations. Also subscribes to `more_topics`."""
 
     def __init__(
         self,
@@ -77,6 +75,7 @@ class Discovery:
         inbox: Inbox,
         publish: Publisher,
         clock: Clock,
+        more_topics: Iterable[str] = (),
     ) -> None:
         self._settings = settings
         self._announced = announced
@@ -84,6 +83,9 @@ class Discovery:
         self._inbox = inbox
         self._publish = publish
         self._clock = clock
+        topics = [f"{settings.discovery_prefix}/{levels}/config" for levels in ("+/+", "+/+/+")]
+        topics += tasmota.DISCOVERY_FILTERS if settings.tasmota else ()
+        self.subscriptions = Subscriptions([*topics, *more_topics], announced.router)
         self._seen: set[str] = set()
         self._requested: set[str] = set()
         self._config_at = 0.0
@@ -92,15 +94,15 @@ class Discovery:
         self._born_at = -math.inf
         self._is_silent = True  # no announcement has arrived in this process, and no line was logged about it
 
-    async def run(self, connection: BrokerConnection, more_topics: Iterable[str]) -> None:
-        """Build devices until the connection is lost. Subscribe to their topics, and to `more_topics`."""
-        self._begin(connection, more_topics)
+    async def run(self, connection: BrokerConnection) -> None:
+        """Subscribe, and build devices until the connection is lost."""
+        self._begin()
         for id_ in self._publish.list_devices().keys() - self._announced.devices if self._publish.is_lost else ():
             self._publish.availability(id_, is_available=False)  # no message of these devices has arrived yet
         self._publish.answered()
-        await run_together(self.subscriptions.keep(), self._keep_building(connection))
+        await run_together(self.subscriptions.keep(connection), self._keep_building(connection))
 
-    def _begin(self, connection: BrokerConnection, more_topics: Iterable[str]) -> None:
+    def _begin(self) -> None:
         """Forget the previous connection, and expect the known devices to be announced again."""
         self._phase = Phase.GATHERING
         self._seen.clear()
@@ -109,9 +111,7 @@ class Discovery:
         identifiers = {id_: each.metadata.vendor_specific.get("identifier") for id_, each in known.items()}
         self._announced.expect({id_: each if isinstance(each, str) else "" for id_, each in identifiers.items()})
         self._processor.restored.remember()
-        topics = [f"{self._settings.discovery_prefix}/{levels}/config" for levels in ("+/+", "+/+/+")]
-        topics += tasmota.DISCOVERY_FILTERS if self._settings.tasmota else ()
-        self.subscriptions = Subscriptions(connection, [*topics, *more_topics], self._announced.router)
+        self.subscriptions.clear()
 
     def process(self, received: Received) -> Iterator[None]:
         """Process a configuration in steps."""

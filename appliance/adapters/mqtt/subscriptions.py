@@ -1,4 +1,4 @@
-"""The subscriptions of one connection: the discovery topics, and the topics of the devices."""
+"""The subscriptions at a broker: the discovery topics, and the topics of the devices."""
 
 from __future__ import annotations
 
@@ -10,17 +10,22 @@ from appliance.adapters.mqtt.router import Router
 
 
 class Subscriptions:
-    """Subscribes one connection to `discovery` and to the filters of a router. Each topic is subscribed only
-    once."""
+    """Subscribes to `discovery` and to the filters of a router. Each topic is subscribed only once per connection."""
 
-    def __init__(self, connection: BrokerConnection, discovery: Sequence[str], router: Router) -> None:
-        self._connection = connection
+    def __init__(self, discovery: Sequence[str], router: Router) -> None:
         self._discovery = discovery
         self._router = router
         self._subscribed: frozenset[str] = frozenset()
         self._has_new = asyncio.Event()
         self._has_new.set()
         self._is_current = asyncio.Event()
+        self._is_flood_over = False
+
+    def clear(self) -> None:
+        """Forget the subscriptions of the previous connection."""
+        self._subscribed = frozenset()
+        self._has_new.set()
+        self._is_current.clear()
         self._is_flood_over = False
 
     @property
@@ -39,24 +44,24 @@ class Subscriptions:
         if self._is_flood_over:
             await self._is_current.wait()
 
-    async def keep(self) -> None:
+    async def keep(self, connection: BrokerConnection) -> None:
         """Apply all changes of the filters until the connection is lost. Raise `Unreachable`."""
-        await self._connection.subscribe(self._discovery)
+        await connection.subscribe(self._discovery)
         self._is_flood_over = True
         while True:
             if not self._has_new.is_set():
                 self._is_current.set()
             await self._has_new.wait()
             self._has_new.clear()
-            await self._apply()
+            await self._apply(connection)
 
-    async def _apply(self) -> None:
+    async def _apply(self, connection: BrokerConnection) -> None:
         """Subscribe to new filters, and unsubscribe from removed ones. `keep` must not refer to these filters while
         it waits, because thousands of small texts would keep as many pages in use."""
         filters = self._router.filters
         gone, new = self._subscribed - filters, filters - self._subscribed
         self._subscribed = filters
         if gone:
-            await self._connection.unsubscribe(sorted(gone))
+            await connection.unsubscribe(sorted(gone))
         if new:
-            await self._connection.subscribe(sorted(new))
+            await connection.subscribe(sorted(new))

@@ -14,6 +14,7 @@ from appliance.adapters.dispatch import Outcome
 from appliance.adapters.mqtt.adapter import MqttAdapter
 from appliance.adapters.mqtt.announced_devices import AnnouncedDevices
 from appliance.adapters.mqtt.kind import Mqtt
+from appliance.adapters.mqtt.message_loop import MessageLoop
 from appliance.adapters.mqtt.out.home_access import HomeAccess, no_frame
 from appliance.adapters.mqtt.out.hub_publisher import HubPublisher
 from appliance.clock import Clock
@@ -98,6 +99,11 @@ class BrokerHome:
             lambda: f"{device_id} shows {dict(self.attributes(device_id))}, not {attributes}",
         )
 
+    @property
+    def loop(self) -> MessageLoop:
+        assert self.adapter.loop is not None
+        return self.adapter.loop
+
     async def listens(self, *captured: Capture) -> None:
         """Wait until all configurations of these captures are built, and the broker has acknowledged the
         subscriptions to their topics."""
@@ -110,10 +116,11 @@ class BrokerHome:
             return {(topic, entity.announcement.key) for topic, _, entity in readers}
 
         def does() -> bool:
-            if self.adapter.connection is None or not self.adapter._discovery.subscriptions.is_current:
+            loop = self.adapter.loop
+            if loop is None or loop.connection is None or not loop.discovery.subscriptions.is_current:
                 return False
-            is_subscribed = expected.router.filters <= self.adapter._discovery.subscriptions._subscribed
-            return is_subscribed and listening(expected) <= listening(self.adapter.announced)
+            is_subscribed = expected.router.filters <= loop.discovery.subscriptions._subscribed
+            return is_subscribed and listening(expected) <= listening(loop.announced)
 
         await until(does, lambda: f"{[each.name for each in captured]} are ignored")
 

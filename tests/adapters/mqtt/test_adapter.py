@@ -69,7 +69,7 @@ async def test_an_idle_adapter_does_not_wake_up_until_a_message_arrives_or_a_val
         await becomes_idle()
         config = json.dumps({**sensor, "off_delay": 0.1})
         await client.publish("homeassistant/binary_sensor/pir/config", config, qos=1, retain=True)
-        await until(lambda: "pir" in home.adapter._discovery.subscriptions._subscribed)
+        await until(lambda: "pir" in home.loop.discovery.subscriptions._subscribed)
         await becomes_idle()
         await client.publish("pir", "ON", qos=1)
         await home.shows("mqtt:pir", motion="detected")
@@ -119,7 +119,7 @@ async def test_after_an_outage_a_device_without_announcement_is_unavailable_unti
             assert home.attributes("mqtt:node_7f3a")["state"] == "online"
             assert not any(isinstance(each, events.AdapterProgressed) for each in home.events[before:])
             home.clock.skipped_secs += BIRTH_SECS
-            await until(lambda: home.adapter._discovery._phase is Phase.BORN)
+            await until(lambda: home.loop.discovery._phase is Phase.BORN)
             home.clock.skipped_secs += RETURN_SECS
             await until(lambda: not home.registry.find_devices(["mqtt:node_7f3a", stored]))
 

@@ -324,8 +324,8 @@ class Broker:
 
 async def test_the_topics_of_removed_devices_are_freed() -> None:
     router = SimpleNamespace(filters=frozenset({Topic("a")}))
-    subscriptions = Subscriptions(cast("Any", Broker()), (), cast("Any", router))
-    keeping = asyncio.ensure_future(subscriptions.keep())
+    subscriptions = Subscriptions((), cast("Any", router))
+    keeping = asyncio.ensure_future(subscriptions.keep(cast("Any", Broker())))
     await asyncio.sleep(0)
     await subscriptions.renew()
     [gone] = map(weakref.ref, router.filters)

@@ -54,7 +54,7 @@ async def test_a_broken_configuration_of_a_known_device_changes_nothing(broker: 
             await client.publish(topic, json.dumps({**good, "x": number}), qos=1, retain=True)
             await client.publish("plug/state", "ON", qos=1, retain=True)
             await home.shows("mqtt:plug", state="online", power="on")
-            await until(lambda: not home.adapter._reports._reported)
+            await until(lambda: not home.loop._reports._reported)
             before, sentence = home.registry.get_device("mqtt:plug"), len(lines())
             await client.publish(topic, payload, qos=1, retain=True)
             await until(lambda sentence=sentence: len(lines()) > sentence, lambda: str(lines()))  # type: ignore[misc]

@@ -361,7 +361,7 @@ async def test_a_broker_that_lost_its_announcements_does_not_suggest_a_wrong_pre
         discovery = Discovery(PLAIN, processor.announced, processor, Inbox(), context.publish, clock)
         caplog.clear()
         for received in (first, None, None):
-            discovery._begin(connection, ())
+            discovery._begin()
             list(() if received is None else discovery.process(received))
             await discovery._settle(connection)
         assert caplog.text.count("check discovery_prefix") == warnings
@@ -378,7 +378,7 @@ async def test_requests_to_announce_are_limited(session: DeviceSession, clock: V
         (0, 1, True), (1, 1, False), (BIRTH_SECS - 3 * RETURN_SECS - 2, 1, False), (RETURN_SECS + 1, 2, True),
         (BIRTH_SECS / 2, 2, False),
     ):  # fmt: skip
-        discovery._begin(connection, ())
+        discovery._begin()
         await clock.advance(pause, sleepers=0)
         await discovery._settle(connection)
         assert connection.sent == [Outgoing(f"{prefix}/status", "online")] * count

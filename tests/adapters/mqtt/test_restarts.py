@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -18,7 +18,7 @@ from appliance.home import events
 from appliance.home.bus import Bus
 from appliance.home.registry import Registry
 from tests.adapters.mqtt.homes import PLAIN
-from tests.adapters.mqtt.table import Noted, announce, config, message_processor, new_catalog, rebuild, receive
+from tests.adapters.mqtt.table import announce, config, message_processor, new_catalog, rebuild, receive
 from tests.fakes.clock import VirtualClock
 from tests.fakes.context import context_of
 
@@ -94,7 +94,7 @@ async def test_a_device_whose_configuration_broke_while_the_hub_was_away_is_unav
     known.publish.lost(Unreachable("the hub was stopped"))
     processor = MessageProcessor(new_catalog(), known.publish, clock)
     discovery = Discovery(PLAIN, processor.announced, processor, Inbox(), known.publish, clock)
-    discovery._begin(cast("Any", Noted()), ())
+    discovery._begin()
     discovery._phase = Phase.SETTLED
     processor.announced.store.take_config("homeassistant/sensor/x/config", b"{")
     for _ in range(2):

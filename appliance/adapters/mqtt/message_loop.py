@@ -1,0 +1,195 @@
+"""Processes the messages of one broker: takes them from the inbox, and does the timed work of their devices."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import math
+import sys
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+
+from appliance.adapters.mqtt.announced_devices import AnnouncedDevices
+from appliance.adapters.mqtt.budget import Budget
+from appliance.adapters.mqtt.client import BrokerConnection
+from appliance.adapters.mqtt.discovery import Discovery
+from appliance.adapters.mqtt.inbox import Inbox, Received
+from appliance.adapters.mqtt.kind import Mqtt
+from appliance.adapters.mqtt.message_processor import MessageProcessor
+from appliance.adapters.mqtt.refusals import Reports
+from appliance.adapters.mqtt.retained_messages import RetainedMessages
+from appliance.adapters.mqtt.templates.template import SIMPLE_TEMPLATES
+from appliance.adapters.publisher import Publisher
+from appliance.clock import Clock
+from appliance.errors import Unreachable
+from appliance.event_loop import in_steps
+from appliance.home_locale import Locale
+from appliance.imports import import_ahead
+
+TICK_SECS = 0.25
+"""Seconds between two checks while messages are parked or values are about to expire."""
+
+MAX_TICK_SECS = 3600.0
+"""Maximum seconds between two checks for expired values."""
+
+ANSWERED_SECS = 5.0
+"""Minimum seconds between two reports that the broker responds. Each arriving message can cause a report."""
+
+BATCH = 10
+"""Maximum number of messages that are taken from the inbox at once. A message that arrives during a batch waits for
+the batch, so a batch of slow messages must be short."""
+
+CONFIGS = ""
+"""The queue of the configurations in the inbox."""
+
+COSTS_TOO_MUCH = "the messages take too much processor time, so they wait; each topic keeps only its newest message"
+
+DROPPED_SECS = 60.0
+"""Minimum seconds between two log lines about dropped messages."""
+
+MAX_COSTLY = 1_000
+"""Maximum number of devices and topics that are reported as too costly."""
+
+COMPILER = "appliance.adapters.mqtt.templates.evaluator"
+"""The module that the first complex template imports. The import takes a fifth of a second."""
+
+log = logging.getLogger("adapters")
+
+
+class MessageLoop:
+    """Fills the inbox of one broker's devices, and processes the messages while `keep_reading` and `keep_time` run.
+
+    `connection` is None while the broker is not connected. `status` is the topic of the hub's status, if the adapter
+    publishes it.
+    """
+
+    def __init__(
+        self,
+        settings: Mqtt,
+        hub_id: str,
+        status: str | None,
+        publish: Publisher,
+        clock: Clock,
+        locale: Locale,
+        stopped_at: datetime | None,
+    ) -> None:
+        self.hub_id = hub_id
+        self.connection: BrokerConnection | None = None
+        self.announced = AnnouncedDevices(
+            publish.name,
+            settings.discovery_prefix,
+            hub_id,
+            includes_config_entities=settings.include_config_entities,
+            locale=locale,
+        )
+        self.processor = MessageProcessor(self.announced, publish, clock, locale.timezone, stopped_at)
+        self.inbox = Inbox(self._queue_of, self.announced.router.has_events)
+        own_topics = () if status is None else (status,)
+        self.discovery = Discovery(settings, self.announced, self.processor, self.inbox, publish, clock, own_topics)
+        self._status = status
+        self._publish = publish
+        self._clock = clock
+        self._budget = Budget(clock, self._report_parked)
+        self._costly: set[str] = set()
+        self._answered_at = -math.inf
+        self._tick_at = math.inf
+        self._dropped, self._dropped_at = 0, -math.inf
+        self._retained = RetainedMessages(publish.name, clock)
+        self._reports = Reports(publish, clock)
+
+    def _queue_of(self, topic: str) -> str:
+        return CONFIGS if self.announced.store.is_config(topic) else self.announced.router.device_id_at(topic)
+
+    async def run_session(self, connection: BrokerConnection) -> None:
+        """Build devices and process messages until the connection is lost."""
+        self.inbox.clear()
+        self._retained.clear()
+        self._budget.clear()
+        # Publish before subscribing. Otherwise, the broker would acknowledge the status only after it has sent all
+        # retained messages.
+        await connection.publish_online()
+        if self._status is not None:
+            self._retained.note_published(self._status, "online")
+        self.connection = connection
+        try:
+            await self.discovery.run(connection)
+        finally:
+            self.connection = None
+
+    async def keep_reading(self) -> None:
+        while True:
+            await self.inbox.wait()
+            batch = self.inbox.take(BATCH)
+            if COMPILER not in sys.modules and any(map(self._needs_compiler, batch)):
+                await import_ahead([COMPILER])
+            await in_steps(self._clock, self._process_all(batch))
+            self._report_dropped()
+            await in_steps(self._clock, self.processor.changed.flush())
+            if self.connection is not None and (now := self._clock.monotonic()) - self._answered_at >= ANSWERED_SECS:
+                self._answered_at = now
+                self._publish.answered()
+            if self._clock.monotonic() + self._secs_to_tick() < self._tick_at:
+                self.processor.has_work.set()
+            if len(self.inbox):
+                await self._clock.sleep(0)
+
+    def _process_all(self, batch: Iterable[Received]) -> Iterator[None]:
+        for received in batch:
+            is_config = self.announced.store.is_config(received.topic)
+            yield from self._budget.run(received.topic, self._process(received, is_config=is_config))
+            if is_config:
+                self._budget.forget(received.topic)  # any client can publish announcements at any number of topics
+            yield
+
+    def _needs_compiler(self, received: Received) -> bool:
+        """Return whether a message may contain a template that is more complex than a path."""
+        if b"{%" in received.payload:
+            return True
+        count = received.payload.count(b"{{")
+        return count > 0 and count > len(SIMPLE_TEMPLATES.findall(received.payload))
+
+    def _process(self, received: Received, *, is_config: bool) -> Iterator[None]:
+        if received.topic == self._status:
+            self._retained.note_received(received)
+            return
+        yield from (self.discovery if is_config else self.processor).process(received)
+
+    def _report_parked(self, topic: str) -> None:
+        """Report once that a device or a configuration topic sends too many costly messages."""
+        announcer = self.announced.router.device_id_at(topic)
+        if announcer not in self._costly and len(self._costly) < MAX_COSTLY:
+            self._costly.add(announcer)
+            self._publish.dropped(announcer[:200], "messages", COSTS_TOO_MUCH)
+
+    async def keep_time(self) -> None:
+        """Expire values, continue parked messages, and report faults. Sleep while there is nothing to do."""
+        while True:
+            secs = self._secs_to_tick()
+            self._tick_at = self._clock.monotonic() + secs
+            if await self._clock.wait(self.processor.has_work, secs):
+                self.processor.has_work.clear()
+                continue
+            self.processor.tick()
+            await in_steps(self._clock, self._budget.resume())
+            if self.connection is not None:
+                with contextlib.suppress(Unreachable):
+                    await self._retained.restore_overwritten(self.connection)
+            self._reports.report(self.announced.refusals)
+            await in_steps(self._clock, self.processor.changed.flush())
+
+    def _secs_to_tick(self) -> float:
+        """Return the seconds until `keep_time` has work."""
+        is_idle = self._budget.is_idle and self._reports.is_current(self.announced.refusals)
+        secs = self.processor.secs_to_tick() if is_idle and not self._retained.has_overwritten else 0.0
+        return min(max(secs, TICK_SECS), MAX_TICK_SECS)
+
+    def _report_dropped(self) -> None:
+        """Log the number of dropped messages, at most once per minute."""
+        dropped, now = self.inbox.dropped + self._budget.dropped, self._clock.monotonic()
+        if dropped > self._dropped and now - self._dropped_at >= DROPPED_SECS:
+            log.warning(
+                "%s: %d messages were dropped because they arrive faster than the hub can process them; each topic "
+                "keeps its newest message",
+                *(self._publish.name, dropped - self._dropped),
+            )
+            self._dropped, self._dropped_at = dropped, now

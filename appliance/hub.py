@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from functools import partial
 from math import inf
@@ -28,10 +28,9 @@ from appliance.adapters.running_adapters import RunningAdapters
 from appliance.automations.automations import Automations, build_automation_catalog
 from appliance.automations.clock_watch import ClockWatch
 from appliance.automations.ctx import CtxMethods
-from appliance.automations.definition import AutomationDefinition
 from appliance.automations.environment import Environment
+from appliance.automations.known_names import KnownNames
 from appliance.automations.name_watcher import NameWatcher
-from appliance.automations.names import HomeNames, PastNames, RemovedDevice
 from appliance.automations.safe_mode import CRASHED_OFTEN, STARTED_SAFE, SafeMode
 from appliance.clock import Clock, ClockSteps
 from appliance.config import Config
@@ -44,20 +43,19 @@ from appliance.files.recipes import Recipes
 from appliance.files.section_trial import SectionTrials
 from appliance.files.sections import Sections
 from appliance.health import Health
+from appliance.history.execution_history import ExecutionEntry
 from appliance.history.home_history import HomeHistory
 from appliance.home import events
 from appliance.home.bus import Bus
 from appliance.home.registry import Registry
 from appliance.log_buffer import LogBuffer
-from appliance.lua.catalog import LoadedFile
 from appliance.lua.context import Context, CtxFunction
 from appliance.lua.executor import ExecutionRequest, Executor
 from appliance.lua.failed_calls import FailedCalls
-from appliance.lua.folder import find_stray, folder_of, folders_of, read_folder
+from appliance.lua.folder import find_stray, folder_of, folders_of
 from appliance.lua.kind_catalog import KindCatalog, folder_of_kinds, open_kind_catalog
 from appliance.lua.reload import Reloaded, Reloader, targets_of
 from appliance.lua.scripts import Scripts
-from appliance.lua.source import Source
 from appliance.lua.unfinished_executions import UnfinishedExecutions
 from appliance.lua.worker_pool import WorkerPool, build_pool
 from appliance.scenes import Scenes, build_scene_catalog
@@ -95,12 +93,14 @@ class Hub:
     history: HomeHistory
     pool: WorkerPool
     _unfinished: UnfinishedExecutions
+    _known: KnownNames
+    _ctx_methods: Mapping[str, CtxFunction]
     kinds: KindCatalog
     adapters: RunningAdapters
     dispatcher: Dispatcher
     adapter_sections: AdapterSections
-    scenes: Scenes
     environment: Environment
+    scenes: Scenes
     automations: Automations
     names: NameWatcher
     executors: Sequence[Executor]
@@ -126,7 +126,6 @@ class Hub:
         self._frame_of = frame_of
         self._stack = AsyncExitStack()
         self.start_errors: list[events.SystemErrorReported] = []
-        self._ctx_methods: Mapping[str, CtxFunction] = {}
         self.has_files = config.files.enabled
         """Whether clients can read and save Lua files over HTTP."""
         self.is_stopping = False
@@ -183,6 +182,9 @@ class Hub:
                 clock=self.clock,
                 build_publishers=self._build_publishers,
             )
+            self.environment = self._build_environment()
+            self._ctx_methods = self._build_ctx_methods()
+            self._known = self._build_known_names()
             self.scenes = await enter(self._build_scenes())
             await self._enter_automations(stack)
             self.executors = (self.scenes.executor, self.automations.executor)
@@ -349,6 +351,29 @@ class Hub:
         root, secrets_of = self._config.root, self._store.secrets_of
         return await build_publishers({name: settings}, secrets_of, home, self.clock, root, every_broker)
 
+    def _build_environment(self) -> Environment:
+        trust, stopped_at = self.recorder.trust, self._store.stopped_at
+        watch = ClockWatch(self.clock, trust, self.steps, began=self.began, stopped_at=stopped_at)
+        limits = self._config.automations.runner
+        return Environment(self.registry, self.bus, watch, self.document, limits=limits)
+
+    def _build_ctx_methods(self) -> Mapping[str, CtxFunction]:
+        async def run_scene(id_: str, chain: tuple[str, ...]) -> ExecutionEntry:
+            return await self.scenes.run(id_, chain)
+
+        return CtxMethods(self.environment, run_scene, self._config.notify.targets).table()
+
+    def _build_known_names(self) -> KnownNames:
+        sections, kinds = self.adapter_sections, self.kinds
+        return KnownNames(
+            config=self._config,
+            environment=self.environment,
+            sections=lambda: sections.names,
+            operations=lambda: {**list_operations(sections.settings), **kinds.list_operations()},
+            scenes=lambda: self.scenes.catalog,
+            automations=lambda: self.automations,
+        )
+
     def _build_scenes(self) -> Scenes:
         config = self._config
         catalog = build_scene_catalog(
@@ -356,8 +381,8 @@ class Hub:
             root=config.root,
             pool=self.pool,
             default_max=config.automations.runner.default_max_concurrent,
-            inspect=self._inspect,
-            dependencies=self._list_dependencies,
+            inspect=self._known.inspect,
+            dependencies=self._known.list_dependencies,
         )
         return Scenes(catalog, self._build_executor("scene"))
 
@@ -380,58 +405,24 @@ class Hub:
 
     async def _enter_automations(self, stack: AsyncExitStack) -> None:
         config = self._config
-        trust, stopped_at = self.recorder.trust, self._store.stopped_at
-        watch = ClockWatch(self.clock, trust, self.steps, began=self.began, stopped_at=stopped_at)
-        limits = config.automations.runner
-        environment = self.environment = Environment(self.registry, self.bus, watch, self.document, limits=limits)
         catalog = build_automation_catalog(
             settings=config.automations,
             root=config.root,
             describe=self.pool.describe,
             locale=config.locale,
             clock=self.clock,
-            known=self._list_names,
-            dependencies=self._list_dependencies,
+            known=self._known.list_for_load,
+            dependencies=self._known.list_dependencies,
         )
         executor = self._build_executor("automation")
-        automations = Automations(catalog, environment, executor, self.safe_mode)
+        automations = Automations(catalog, self.environment, executor, self.safe_mode)
         self.automations = await stack.enter_async_context(automations)
-        self.names = NameWatcher(self.bus, self.clock, self.document, self._view_names, self.health.have_all_started)
+        self.names = NameWatcher(self.bus, self.clock, self.document, self._known.view, self.health.have_all_started)
         await stack.enter_async_context(self.names)
         automations.hold_until(self.health.have_all_started, self.bus)
-        self._ctx_methods = CtxMethods(environment, self.scenes.run, config.notify.targets).table()
-
-    def _list_names(self) -> HomeNames:
-        layout = self.registry.layout
-        return HomeNames(adapters=self.adapter_sections.names, rooms=layout.rooms, groups=layout.groups)
-
-    async def _list_dependencies(self) -> object:
-        """Return the scripts and the names in the home. If the returned value changes, all Lua files must be
-        checked again."""
-        return (await read_folder(folder_of(self._config.scripts, self._config.root))).sources, self._list_names()
-
-    def _inspect(self, source: Source) -> Iterator[Fault]:
-        return self._list_names().inspect(source)
-
-    async def _view_names(
-        self, past: Mapping[str, PastNames], removed: Mapping[str, RemovedDevice]
-    ) -> tuple[HomeNames, list[LoadedFile[AutomationDefinition]]]:
-        """Return the names in the home, including past device names, and the enabled automations."""
-        scripts = await read_folder(folder_of(self._config.scripts, self._config.root))
-        scenes, files = self.scenes.catalog.list_files(), self.automations.catalog.list_files()
-        enabled = [each for each in files if self.automations.view(each.definition.id).is_enabled]
-        operations = {**list_operations(self.adapter_sections.settings), **self.kinds.list_operations()}
-        known = replace(
-            HomeNames.of_files(self._config, operations, scenes, files, enabled, scripts),
-            adapters=self.adapter_sections.names,
-            variables=[each.name for each in self.environment.variables.list_all()],
-            timers=[each.name for each in self.environment.timers.list_all()],
-        )
-        devices, layout = self.registry.list_devices(), self.registry.layout
-        return await asyncio.to_thread(known.with_devices, devices, layout, past, removed), enabled
 
     def _build_reloaders(self) -> dict[str, Reloader]:
-        scripts = Scripts(self.pool.compile, folder_of(self._config.scripts, self._config.root), self._inspect)
+        scripts = Scripts(self.pool.compile, folder_of(self._config.scripts, self._config.root), self._known.inspect)
         scenes, automations, sections = self.scenes.catalog, self.automations, self.adapter_sections
         reloader, refusal = partial(Reloader, bus=self.bus, clock=self.clock), self._find_refusal
         reloaders = (

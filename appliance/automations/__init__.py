@@ -13,6 +13,6 @@ Read in this order:
 - `automation_states`, `stored_waits`, `variables`, `timers`, and `change_times` store data across restarts;
   `old_formats` converts data of version 0.1.
 - `ctx` implements the methods that Lua calls; `ctx_arguments` checks their arguments.
-- `names`, `name_watcher`, and `call_checks` warn about unknown names and wrong literals.
+- `names`, `known_names`, `name_watcher`, and `call_checks` warn about unknown names and wrong literals.
 - `automations` combines these parts; `safe_mode` pauses them after crashes.
 """

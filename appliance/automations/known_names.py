@@ -1,0 +1,65 @@
+"""Collects the names that exist in the home."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from appliance.automations.automations import Automations
+from appliance.automations.definition import AutomationDefinition
+from appliance.automations.environment import Environment
+from appliance.automations.names import HomeNames, PastNames, RemovedDevice
+from appliance.config import Config
+from appliance.errors import Fault
+from appliance.lua.catalog import Catalog, LoadedFile
+from appliance.lua.folder import Contents, folder_of, read_folder
+from appliance.lua.source import Source
+
+
+class KnownNames(Struct, frozen=True, kw_only=True):
+    """The names that exist in the home at the time of a call. The fields of function type return the current state of
+    parts that start later or can change."""
+
+    config: Config
+    environment: Environment
+    sections: Callable[[], Collection[str]]
+    operations: Callable[[], Mapping[str, Collection[str] | None]]
+    scenes: Callable[[], Catalog[Any]]
+    automations: Callable[[], Automations]
+
+    def list_for_load(self) -> HomeNames:
+        """Return the names that are checked when a file is loaded."""
+        layout = self.environment.registry.layout
+        return HomeNames(adapters=self.sections(), rooms=layout.rooms, groups=layout.groups)
+
+    def inspect(self, source: Source) -> Iterator[Fault]:
+        return self.list_for_load().inspect(source)
+
+    async def list_dependencies(self) -> object:
+        """Return the scripts and the names in the home. If the returned value changes, all Lua files must be
+        checked again."""
+        return (await self._read_scripts()).sources, self.list_for_load()
+
+    async def view(
+        self, past: Mapping[str, PastNames], removed: Mapping[str, RemovedDevice]
+    ) -> tuple[HomeNames, list[LoadedFile[AutomationDefinition]]]:
+        """Return the names in the home, including past device names, and the enabled automations."""
+        scripts = await self._read_scripts()
+        automations, environment = self.automations(), self.environment
+        scenes, files = self.scenes().list_files(), automations.catalog.list_files()
+        enabled = [each for each in files if automations.view(each.definition.id).is_enabled]
+        known = replace(
+            HomeNames.of_files(self.config, self.operations(), scenes, files, enabled, scripts),
+            adapters=self.sections(),
+            variables=[each.name for each in environment.variables.list_all()],
+            timers=[each.name for each in environment.timers.list_all()],
+        )
+        devices, layout = environment.registry.list_devices(), environment.registry.layout
+        return await asyncio.to_thread(known.with_devices, devices, layout, past, removed), enabled
+
+    async def _read_scripts(self) -> Contents:
+        return await read_folder(folder_of(self.config.scripts, self.config.root))

@@ -2,31 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable
 
 from msgspec import Struct, field
 
 from appliance.automations.definition import AutomationDefinition
-from appliance.automations.policy import plain
 from appliance.automations.scheduled_calls import CalendarCall, DelayedCall
-from appliance.automations.stated_fields import state_fields
 from appliance.automations.triggers.base import Match, Trigger
 from appliance.automations.triggers.device import DeviceTrigger
 from appliance.lua.catalog import LoadedFile
-
-
-def key_of(trigger: Trigger) -> str:
-    """Return a key that is equal for triggers with the same meaning, even after a reload or restart."""
-    stated = state_fields(trigger)
-    if isinstance(trigger, DeviceTrigger) and trigger.devices.ids:
-        stated["device_id"] = sorted(trigger.devices.ids)
-    return hash_text(json.dumps(plain(stated), sort_keys=True))
-
-
-def hash_text(text: str) -> str:
-    return hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=8).hexdigest()
 
 
 class Wait(Struct, kw_only=True):
@@ -40,7 +24,7 @@ class Wait(Struct, kw_only=True):
 class ActiveTrigger(Struct, eq=False, kw_only=True):
     """A trigger of a loaded automation.
 
-    - `key`: identifies the trigger within the automation, also in storage.
+    - `key`: identifies the trigger within the automation, also in the storage of waits (`stored_hashes.key_of`).
     - `call`: the scheduler's call for the trigger's schedule or interval.
     - `waits`: the trigger's running waits by device id.
     """

@@ -7,7 +7,7 @@ from collections import defaultdict, deque
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 
-from appliance.automations.active_triggers import ActiveTrigger, key_of
+from appliance.automations.active_triggers import ActiveTrigger
 from appliance.automations.automation_states import AutomationStates
 from appliance.automations.change_times import Comparison
 from appliance.automations.conditions.combine import list_nested
@@ -17,6 +17,7 @@ from appliance.automations.definition import AutomationDefinition
 from appliance.automations.due_times import DueTimes
 from appliance.automations.environment import Environment
 from appliance.automations.old_formats import convert_waits
+from appliance.automations.stored_hashes import key_of
 from appliance.automations.trigger_index import TriggerIndex
 from appliance.automations.trigger_schedules import TriggerSchedules
 from appliance.automations.triggers.base import EventTrigger, TimedTrigger

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from appliance.automations.active_triggers import hash_text, key_of
 from appliance.automations.automation_states import AutomationStates
 from appliance.automations.definition import AutomationDefinition
+from appliance.automations.stored_hashes import hash_text, key_of
 from appliance.automations.triggers.device import DeviceTrigger
 
 

@@ -7,8 +7,6 @@ future are treated as now, so that a clock that was set back never extends a coo
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -16,6 +14,7 @@ from datetime import datetime, timedelta
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from appliance.automations.stored_hashes import fingerprint
 from appliance.history.execution_history import ExecutionStatus
 from appliance.home.values import Value
 
@@ -86,14 +85,6 @@ def after(memory: Memory, status: ExecutionStatus, event: Mapping[str, Value], n
     return replace(memory, is_running=False, decided=decided)
 
 
-def fingerprint(event: Mapping[str, Value]) -> str:
-    """Return a hash of the event without `scheduled_at`. `5` and `5.0` have the same hash; `true` and `1` have
-    different hashes."""
-    fields = {key: plain(value) for key, value in event.items() if key != "scheduled_at"}
-    text = json.dumps(fields, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=12).hexdigest()
-
-
 def _begun(policy: Policy, memory: Memory) -> Memory:
     return replace(memory, is_running=True, ended_at=None) if policy.cooldown_secs else memory
 
@@ -129,14 +120,3 @@ def _duplicate(policy: Policy, at: datetime, now: datetime) -> str:
 
 def _seconds_left(since: datetime, secs: float, now: datetime) -> int:
     return math.ceil(secs - (now - since).total_seconds())
-
-
-def plain(value: Value) -> Value:
-    """Convert floats without a fraction to integers, at every depth."""
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    if isinstance(value, Mapping):
-        return {str(key): plain(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(each) for each in value]
-    return value

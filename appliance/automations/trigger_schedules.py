@@ -9,11 +9,10 @@ from functools import partial
 from appliance.automations.active_triggers import ActiveTrigger, Fire
 from appliance.automations.automation_states import AutomationStates
 from appliance.automations.environment import Environment
-from appliance.automations.policy import fingerprint
 from appliance.automations.scheduled_calls import DelayedCall
+from appliance.automations.stored_hashes import schedule_key_of
 from appliance.automations.triggers.base import Match, TimedTrigger
 from appliance.automations.triggers.time import Interval
-from appliance.clock import EPOCH
 
 
 class TriggerSchedules:
@@ -112,12 +111,7 @@ class TriggerSchedules:
         self._fire(active, Match(event=trigger.event_at(due)))
 
     def _last(self, active: ActiveTrigger, trigger: TimedTrigger) -> datetime | None:
-        return self._states.of(active.id).fired.get(_name(trigger))
+        return self._states.of(active.id).fired.get(schedule_key_of(trigger))
 
     def _store_fired(self, active: ActiveTrigger, trigger: TimedTrigger, at: datetime) -> None:
-        self._states.store_fired(active.id, _name(trigger), at)
-
-
-def _name(trigger: TimedTrigger) -> str:
-    """Return the storage key of the schedule's last time."""
-    return fingerprint(trigger.event_at(EPOCH))
+        self._states.store_fired(active.id, schedule_key_of(trigger), at)

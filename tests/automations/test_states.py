@@ -14,8 +14,11 @@ import orjson
 import pytest
 
 from appliance.automations.automation_states import AutomationState, AutomationStates, StoredWait
-from appliance.automations.policy import MAX_REMEMBERED, Memory, Policy, after, apply_policy, fingerprint
+from appliance.automations.policy import MAX_REMEMBERED, Memory, Policy, after, apply_policy
+from appliance.automations.requirement import Requirement
+from appliance.automations.stored_hashes import fingerprint, key_of
 from appliance.automations.stored_waits import StoredWaits
+from appliance.automations.triggers.device import Devices, DeviceTrigger
 from appliance.errors import StoreFailed
 from appliance.history.execution_history import ExecutionStatus
 from appliance.home.bus import Bus
@@ -133,6 +136,15 @@ def test_refusals_next_to_running_executions(policy: Policy, steps: tuple[Any, .
 )
 def test_events_are_compared_without_their_time(one: dict[str, Any], other: dict[str, Any], is_same: bool) -> None:
     assert (fingerprint(one) == fingerprint(other)) is is_same
+
+
+def test_stored_hashes_never_change() -> None:
+    """A hub with another hash would not find the data that an earlier version has stored."""
+    devices, on = Devices(ids=("b", "a")), Requirement(equals="on")
+    trigger = DeviceTrigger(devices=devices, attribute="power", requirement=on, duration_secs=5.0)
+    assert key_of(trigger) == "577c3d6f2aa8fdd8"
+    event = {"type": "ü", "v": 5.0, "x": [1.0, True, {"a": "\ud800"}]}
+    assert fingerprint(event) == "a1ef13a83a198b8d330ee24e"
 
 
 def test_remembered_events_are_limited_and_expire() -> None:

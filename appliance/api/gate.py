@@ -26,7 +26,7 @@ from appliance.api.roles import ON_BOX, Principal, Role
 from appliance.api.route import Call, Route
 from appliance.api.router import Router
 from appliance.api.wrong_key_log import WrongKeyLog
-from appliance.errors import LaresError, Unauthenticated
+from appliance.errors import Unauthenticated
 from appliance.event_loop import wait_for_short_turn
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -55,28 +55,30 @@ class Gate:
         self._wrong_keys = WrongKeyLog()
 
     async def respond(self, request: Request) -> HTTPResponse | None:
-        """Return the response of the request's route, or None for a WebSocket. If this function raises an error,
+        """Return the response to the request, or None for a WebSocket. If this function raises an error,
         `handle_error` creates the response.
 
         The request is counted and timed. A request whose client disconnects before the response is counted as 499.
         """
         path = "*" if request.raw_url == b"*" else request.path  # `request.path` would be "/" here
-        route, ids = self._router.find(request.method, path)
+        route: Route | None = None
         loop, status = asyncio.get_running_loop(), 500
         began = loop.time()
         try:
-            if route.role is not None:
-                await wait_for_short_turn()
-            principal = await self._admit(request, route, ids.get("hook_id"))
-            recheck = partial(self._authenticator.recheck, principal)
-            call = Call(request=request, route=route, bodies=self._bodies, principal=principal, recheck=recheck)
-            result = await route.handler(call, **ids)
-            if route.is_websocket:
+            try:
+                route, ids = self._router.find(request.method, path)
+            except (NotFound, MethodNotAllowed):
+                response = self._cors.preflight(request)
+                if response is None:
+                    await self._admit(request, None)
+                    raise
+            else:
+                response = await self._call(request, route, ids)
+            if response is None:
                 status = 101
                 return None
-            response = self._cors.add_headers(request, to_response(result, route.response_schema))
             status = response.status
-            return response
+            return self._cors.add_headers(request, response)
         except asyncio.CancelledError:
             status = 499
             raise
@@ -84,8 +86,21 @@ class Gate:
             status = response_status(error)
             raise
         finally:
-            took = None if route.is_websocket else loop.time() - began
-            self._counts.add(request.method, route.path, status, took)
+            if route is None:
+                self._counts.add(request.method, UNMATCHED, status)
+            else:
+                took = None if route.is_websocket else loop.time() - began
+                self._counts.add(request.method, route.path, status, took)
+
+    async def _call(self, request: Request, route: Route, ids: dict[str, str]) -> HTTPResponse | None:
+        """Authorize the request, and call the route's handler. Return None for a WebSocket."""
+        if route.role is not None:
+            await wait_for_short_turn()
+        principal = await self._admit(request, route, ids.get("hook_id"))
+        recheck = partial(self._authenticator.recheck, principal)
+        call = Call(request=request, route=route, bodies=self._bodies, principal=principal, recheck=recheck)
+        result = await route.handler(call, **ids)
+        return None if route.is_websocket else to_response(result, route.response_schema)
 
     async def _admit(self, request: Request, route: Route | None, hook: str | None = None) -> Principal | None:
         """Return the principal of the request's key, or None for a public route. Check the key (401), the role (403),
@@ -121,15 +136,5 @@ class Gate:
             raise
 
     async def handle_error(self, request: Request, error: Exception) -> HTTPResponse:
-        """Return the response to a failed request, or to a CORS preflight request."""
-        if not isinstance(error, NotFound | MethodNotAllowed):
-            return self._cors.add_headers(request, error_response(request, error))
-        response = self._cors.preflight(request)
-        if response is None:
-            try:
-                await self._admit(request, None)
-                response = error_response(request, error)
-            except LaresError as refusal:
-                response = error_response(request, refusal)
-        self._counts.add(request.method, UNMATCHED, response.status)
-        return self._cors.add_headers(request, response)
+        """Return the response to a failed request."""
+        return self._cors.add_headers(request, error_response(request, error))

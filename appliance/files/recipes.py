@@ -16,8 +16,6 @@ from appliance.errors import Fault, FileExists, Invalid, NotFound
 from appliance.files.file_checks import FILES_THREAD
 from appliance.files.home_files import HomeFiles, SavedFile
 from appliance.files.recipe_fields import FieldFault, RecipeField, line_starts, read_fields, value_of
-from appliance.home.texts import MAX_NAME_CHARS
-from appliance.home.texts import text as text_check
 from appliance.lua.folder import Folder
 from appliance.lua.source import Source
 from appliance.lua.tokens import LuaToken, tokens_of
@@ -185,6 +183,3 @@ def _literal(value: Any) -> str:
         escaped = value.replace("\\", "\\\\").replace('"', '\\"')
         return '"' + re.sub(r"[\x00-\x1f\x7f]", lambda found: f"\\{ord(found[0]):03d}", escaped) + '"'
     return repr(value)
-
-
-check_name = text_check(MAX_NAME_CHARS)

@@ -13,6 +13,7 @@ from sanic.exceptions import MethodNotAllowed, NotFound, SanicException
 from appliance import errors
 from appliance.api.error_codes import CODES, SANIC_CODES, status_of
 from appliance.api.responses import json_response
+from appliance.api.schemas import FILE_FAULT
 from appliance.history.execution_history import ExecutionEntry, ExecutionStatus
 
 log = logging.getLogger("api")
@@ -44,7 +45,12 @@ def error_body(message: str, code: str, **more: Any) -> dict[str, Any]:
     return {"error": message.encode(errors="replace").decode(), "code": code, **more}
 
 
-def refusal_body(failed: errors.ConfigFailed) -> dict[str, Any]:
+def invalid_text_body(error: errors.InvalidFile) -> dict[str, Any]:
+    """Return the body that lists the errors of a text for a file."""
+    return error_body(str(error), error.code, errors=[FILE_FAULT(each) for each in error.faults])
+
+
+def invalid_files_body(failed: errors.ConfigFailed) -> dict[str, Any]:
     """Return the body that lists the errors of files."""
     return error_body(str(failed), errors.ScriptFailed.code, errors=failed.faults)
 

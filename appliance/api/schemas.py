@@ -55,6 +55,9 @@ def error_of(status: int) -> Schema:
 DONE = record("Done", status=only("ok"))
 """The body of a response that contains no other data: `{"status": "ok"}`."""
 
+FILE_FAULT = record("FileFault", line=COUNT, message=TEXT)
+SAVED_FILE = record("SavedFile", path=TEXT, version=TEXT, warnings=array_of(FILE_FAULT))
+
 OUTCOME_STATUS = one_of(*Status)
 OUTCOME = record("Outcome", device_id=TEXT, status=OUTCOME_STATUS, message=maybe(TEXT))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from appliance.api import schemas
-from appliance.api.error_responses import failed_execution_body, refusal_body
+from appliance.api.error_responses import failed_execution_body, invalid_files_body
 from appliance.api.responses import encode_list, json_response
 from appliance.api.roles import Role
 from appliance.api.route import ApiResource, Call, route
@@ -82,7 +82,7 @@ class AutomationsApi(ApiResource):
         try:
             return {"automation": await self.hub.automations.validate(automation_id)}
         except ConfigFailed as failed:
-            return json_response(refusal_body(failed), 400)
+            return json_response(invalid_files_body(failed), 400)
 
     @route("GET", "/automations/<automation_id>/next", Role.READ, schemas.AUTOMATION_NEXT)
     async def list_next(self, call: Call, automation_id: str) -> object:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from appliance.api.error_responses import error_body
+from appliance.api.error_responses import error_body, invalid_text_body
 from appliance.api.limits import MAX_FILE_BODY_BYTES
 from appliance.api.responses import json_response
 from appliance.api.roles import Role
 from appliance.api.route import ApiResource, Call, route
+from appliance.api.schemas import FILE_FAULT, SAVED_FILE
 from appliance.api.validation import body_check, nullable, text
 from appliance.errors import Invalid, InvalidFile, NotFound
 from appliance.tables.fields import Field
@@ -19,8 +18,6 @@ _KINDS = ("scene", "automation", "script", "adapter", "config")
 FILE = record("File", path=TEXT, kind=one_of(*_KINDS), size=COUNT, modified_at=INSTANT, version=TEXT)
 FILES = record("Files", files=array_of(FILE))
 FILE_TEXT = record("FileText", path=TEXT, text=TEXT, version=TEXT)
-FILE_FAULT = record("FileFault", line=COUNT, message=TEXT)
-SAVED_FILE = record("SavedFile", path=TEXT, version=TEXT, warnings=array_of(FILE_FAULT))
 FILE_VERSION = record("FileVersion", n=COUNT, saved_at=INSTANT, size=COUNT)
 FILE_VERSIONS = record("FileVersions", versions=array_of(FILE_VERSION))
 FILE_VERSION_TEXT = record("FileVersionText", path=TEXT, n=COUNT, text=TEXT)
@@ -32,11 +29,6 @@ CHECK_BODY = body_check("FileCheckRequest", {"path": Field(text), "text": Field(
 
 
 NOT_DELETED = "the configuration cannot be deleted"
-
-
-def refuse(error: InvalidFile) -> Any:
-    """Return the response to a text with errors."""
-    return json_response(error_body(str(error), error.code, errors=[FILE_FAULT(each) for each in error.faults]), 400)
 
 
 class FilesApi(ApiResource):
@@ -75,7 +67,7 @@ class FilesApi(ApiResource):
         try:
             return await self.hub.files.save(file_path, stated["text"], stated["version"])
         except InvalidFile as error:
-            return refuse(error)
+            return json_response(invalid_text_body(error), 400)
 
     @route("DELETE", "/files/<file_path>", Role.ADMIN, statuses=(204, 405, 503))
     async def remove(self, call: Call, file_path: str) -> object:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from appliance.api.error_responses import invalid_text_body
+from appliance.api.responses import json_response
 from appliance.api.roles import Role
 from appliance.api.route import ApiResource, Call, route
-from appliance.api.routes.files import SAVED_FILE, refuse
+from appliance.api.schemas import SAVED_FILE
 from appliance.api.validation import body_check, table, text
 from appliance.errors import InvalidFile
 from appliance.home.texts import name
@@ -44,4 +46,4 @@ class RecipesApi(ApiResource):
         try:
             return await self.hub.recipes.use(recipe, stated["file"], stated["name"], stated["values"])
         except InvalidFile as error:
-            return refuse(error)
+            return json_response(invalid_text_body(error), 400)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from appliance.api.error_responses import invalid_text_body
 from appliance.api.limits import MAX_FILE_BODY_BYTES
+from appliance.api.responses import json_response
 from appliance.api.roles import Role
 from appliance.api.route import ApiResource, Call, route
-from appliance.api.routes.files import SAVED_FILE, refuse
+from appliance.api.schemas import SAVED_FILE
 from appliance.api.validation import body_check, boolean, nullable, table, text
 from appliance.errors import InvalidFile
 from appliance.files.kind_forms import list_kind_forms
@@ -89,7 +91,7 @@ class SectionsApi(ApiResource):
         try:
             return await self.hub.sections.save(name, kind, values, version, is_new=stated["is_new"])
         except InvalidFile as error:
-            return refuse(error)
+            return json_response(invalid_text_body(error), 400)
 
     @route("DELETE", "/files/sections/<name>", Role.ADMIN, statuses=(204, 400, 503))
     async def remove(self, call: Call, name: str) -> object:
@@ -97,7 +99,7 @@ class SectionsApi(ApiResource):
         try:
             await self.hub.sections.remove(name)
         except InvalidFile as error:
-            return refuse(error)
+            return json_response(invalid_text_body(error), 400)
         return None
 
     @route(
@@ -118,4 +120,4 @@ class SectionsApi(ApiResource):
                 name, kind, values, text=stated["text"], replay=stated["replay"]
             )
         except InvalidFile as error:
-            return refuse(error)
+            return json_response(invalid_text_body(error), 400)

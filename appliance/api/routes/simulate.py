@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from appliance.api.error_responses import invalid_text_body
 from appliance.api.limits import MAX_FILE_BODY_BYTES
+from appliance.api.responses import json_response
 from appliance.api.roles import Role
 from appliance.api.route import ApiResource, Call, route
-from appliance.api.routes.files import refuse
 from appliance.api.simulation import MAX_SIMULATED_HOURS, SIMULATED_PREFIXES, SimulationRequest
 from appliance.api.validation import body_check, boolean, nullable, text
 from appliance.errors import Invalid, InvalidFile
@@ -74,7 +75,7 @@ class SimulationApi(ApiResource):
         if path is not None:
             checked = await self.hub.files.check(path, given)
             if checked.errors:
-                return refuse(InvalidFile(path, checked.errors))
+                return json_response(invalid_text_body(InvalidFile(path, checked.errors)), 400)
             given = await self.hub.files.with_secrets(path, given)
         asked = SimulationRequest(
             path=path,
@@ -87,4 +88,4 @@ class SimulationApi(ApiResource):
         try:
             return await self.parts.simulate(asked, await self.hub.recorder.list_present(SIMULATED_PREFIXES))
         except InvalidFile as error:
-            return refuse(error)
+            return json_response(invalid_text_body(error), 400)

@@ -26,7 +26,8 @@ from appliance.api.http_server.connection_limiter import (
 from appliance.api.http_server.http1 import StrictHttp1
 from appliance.api.http_server.listener import address_of
 from appliance.api.http_server.proxies import TrustedProxies
-from appliance.api.http_server.websocket import StrictProtocol, WebSocket
+from appliance.api.http_server.websocket import WebSocket
+from appliance.api.http_server.websocket_protocol import StrictProtocol
 from appliance.api.limits import ApiLimits
 from tests.api.caller import CLOSE, KEY, TEXT, UPGRADE, Caller, call, frame, request, shown
 from tests.attacks.test_clients import SLACK, sockets_to

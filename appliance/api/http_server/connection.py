@@ -12,7 +12,9 @@ from sanic.server import HttpProtocol
 from appliance.api.byte_budget import ByteBudget
 from appliance.api.http_server.connection_limiter import ConnectionLimiter
 from appliance.api.http_server.http1 import StrictHttp1, http1_of
-from appliance.api.http_server.websocket import StrictProtocol, WebSocket, shutdown_write, unsent_bytes
+from appliance.api.http_server.sockets import shutdown_write, unsent_bytes
+from appliance.api.http_server.websocket import WebSocket
+from appliance.api.http_server.websocket_protocol import StrictProtocol
 from appliance.api.limits import ApiLimits
 from appliance.errors import TooManyConnections
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from appliance.api.http_server.connection import connection_of
-from appliance.api.http_server.websocket import accept_handshake
+from appliance.api.http_server.websocket_protocol import accept_handshake
 from appliance.api.roles import Role
 from appliance.api.route import ApiResource, Call, route
 from appliance.api.validation import whole_number

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from keyword import iskeyword
 from pathlib import Path
 from typing import Any
 
@@ -92,14 +91,15 @@ def _absent_folders(found: Config, line_of: Callable[[ValuePath], int]) -> Itera
             yield Fault(found.file, line_at(path, line_of), f"{dotted(path)}: the folder {folder} does not exist")
 
 
-def parse(text: str, name: str, environment: Mapping[str, str]) -> Config:
-    """Like `load`, but parse this text. Faults name the file as `name`."""
-    root, line_of = Table(parse_toml(text, name), Findings(TOML)), line_finder(text)
+def parse(text: str, file: str, environment: Mapping[str, str]) -> Config:
+    """Like `load`, but parse this text. `file` may be missing; its path determines `root`, the folder with the kinds
+    in Lua, and the file in faults."""
+    root, line_of = Table(parse_toml(text, file), Findings(TOML)), line_finder(text)
     sections = _read_section(root, Sections)
     _check_pairs(root)
-    adapters, adapter_names, watch_adapters = _read_adapters(root, Path(name), line_of)
-    faults = located(root.findings.faults, name, line_of)
-    in_file = replace(sections.auth, source=name, line=line_at(MASTER_KEY_PATH, line_of))
+    adapters, adapter_names, watch_adapters = _read_adapters(root, Path(file), line_of)
+    faults = located(root.findings.faults, file, line_of)
+    in_file = replace(sections.auth, source=file, line=line_at(MASTER_KEY_PATH, line_of))
     auth = _choose_key(in_file, environment, faults)
     weaknesses = _weaknesses(auth)
     if not sections.api.bind_address.is_loopback or any(each.path == BIND_ADDRESS for each in root.findings.faults):
@@ -108,12 +108,12 @@ def parse(text: str, name: str, environment: Mapping[str, str]) -> Config:
         raise ConfigFailed(sorted(faults))
     return Config(
         **(asdict(sections) | {"auth": auth}),
-        file=name,
-        root=Path(name).absolute().parent.parent,
+        file=file,
+        root=Path(file).absolute().parent.parent,
         adapters=adapters,
         adapter_names=adapter_names,
         watch_adapters=watch_adapters,
-        warnings=tuple(map(str, sorted([*weaknesses, *_risks(adapters, name, line_of)]))),
+        warnings=tuple(map(str, sorted([*weaknesses, *_risks(adapters, file, line_of)]))),
     )
 
 
@@ -126,7 +126,8 @@ def _risks(adapters: Mapping[str, Any], file: str, line_of: Callable[[ValuePath]
 
 
 def parse_toml(text: str, name: str) -> dict[str, Any]:
-    """Parse a TOML text without checks; raise `ConfigFailed` if it is not TOML."""
+    """Parse a TOML text without checks. If it is not TOML, raise `ConfigFailed` with a fault that contains `name`,
+    the name of the text."""
     try:
         return tomli.loads(text.removeprefix("\ufeff"))
     except tomli.TOMLDecodeError as error:
@@ -240,11 +241,7 @@ def _read_adapter(
     table.refuse_others("a key of Lares", hint_of_addresses(kind, raw, hint))
     if not is_enabled or len(faults) > before:
         return None
-    try:
-        return KINDS[kind].settings(**{key + "_" * iskeyword(key): found[key] for key in fields})
-    except Invalid as fault:  # the kind rejects this combination of keys
-        adapters.fault(name, str(fault))
-        return None
+    return table.create(KINDS[kind].settings, found)
 
 
 def _read_kind(adapters: Table, name: str, raw: Any, lua_kinds: Collection[str]) -> str | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
-from keyword import iskeyword
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from appliance.clock import timestamp
 from appliance.config import WATCH_KEY, Config
 from appliance.errors import ConfigFailed, Fault
 from appliance.settings import Sections
-from appliance.tables.fields import Settings
+from appliance.tables.fields import Settings, attribute_of
 
 LoadConfig = Callable[[], Config]
 """Reads the file again; raises `ConfigFailed`."""
@@ -82,7 +81,7 @@ def compare_keys(before: Config, after: Config) -> tuple[str, ...]:
 
 def _compare(of: type[Settings], before: Any, after: Any, prefix: str) -> Iterator[str]:
     for name, field in of.FIELDS.items():
-        attribute = name + "_" * iskeyword(name)
+        attribute = attribute_of(name)
         one, other = getattr(before, attribute), getattr(after, attribute)
         if field.is_section:
             yield from _compare(field.check, one, other, f"{prefix}{name}.")

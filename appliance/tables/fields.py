@@ -79,6 +79,7 @@ class SettingsMeta(StructMeta):
     """Creates Structs from classes with `key(…)` fields. `FIELDS` contains these fields, including inherited fields.
 
     If a field's name is a Python keyword, append `_` in the class; `FIELDS` contains the name without `_`.
+    `attribute_of` returns the name in the class.
     """
 
     def __new__(cls, name: str, bases: tuple[type, ...], body: dict[str, Any], **options: Any) -> Any:
@@ -90,6 +91,11 @@ class SettingsMeta(StructMeta):
         hidden = tuple(name for name, each in fields.items() if each.secret)
         more = {"FIELDS": {name.rstrip("_"): each for name, each in fields.items()}, "HIDDEN": hidden}
         return super().__new__(cls, name, bases, kept | given | more, **options)
+
+
+def attribute_of(field_name: str) -> str:
+    """Return the attribute of `Settings` for a name in `FIELDS`."""
+    return f"{field_name}_" if iskeyword(field_name) else field_name
 
 
 class Settings(Redacted, metaclass=SettingsMeta, frozen=True, kw_only=True):
@@ -177,12 +183,16 @@ class Table:
         count = len(self.findings.faults)
         found = self.read(settings.FIELDS)
         self.refuse_others("a key of Lares")
-        if len(self.findings.faults) == count:
-            try:
-                return settings(**{name + "_" * iskeyword(name): value for name, value in found.items()})
-            except Invalid as fault:  # the class rejects this combination of keys
-                self.findings.faults.append(Problem(self.path, str(fault)))
-        return None
+        return self.create(settings, found) if len(self.findings.faults) == count else None
+
+    def create(self, settings: type[S], found: Mapping[str, Any]) -> S | None:
+        """Return the settings with these values of `FIELDS`. If the class rejects this combination of values, record
+        a fault and return None."""
+        try:
+            return settings(**{attribute_of(name): found[name] for name in settings.FIELDS})
+        except Invalid as fault:
+            self.findings.faults.append(Problem(self.path, str(fault)))
+            return None
 
     def table(self, name: str, expected: str = "a table") -> Table | None:
         """Return the field's table, or an empty table if the field is missing. If the value is not a table, record

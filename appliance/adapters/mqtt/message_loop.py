@@ -59,8 +59,8 @@ log = logging.getLogger("adapters")
 class MessageLoop:
     """Fills the inbox of one broker's devices, and processes the messages while `keep_reading` and `keep_time` run.
 
-    `connection` is None while the broker is not connected. `status` is the topic of the hub's status, if the adapter
-    publishes it.
+    Without a connection to the broker, `connection` has the value None. `status` is the topic of the hub's status, if
+    the adapter publishes it.
     """
 
     def __init__(

@@ -11,7 +11,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 from sanic import Request
 
-from appliance.adapters.discovery.network_search import Found
+from appliance.adapters.network_search.search import Found
 from appliance.api.body import Bodies
 from appliance.api.device_encoder import DeviceEncoder
 from appliance.api.figures import Figures

@@ -14,7 +14,7 @@ import orjson
 from msgspec.structs import asdict
 
 from appliance import config
-from appliance.adapters.discovery.network_search import MAX_SEARCH_SECS, Discovery
+from appliance.adapters.network_search.search import MAX_SEARCH_SECS, Discovery
 from appliance.cli.owner import as_owner
 from appliance.cli.paths import HubPaths
 from appliance.cli.terminal import say

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Browser, Page, expect
 
-from appliance.adapters.discovery.network_search import Found
+from appliance.adapters.network_search.search import Found
 from appliance.home.events import DeviceEvent
 from tests.dashboard.conftest import Visit, visiting
 from tests.dashboard.homes import announced_home, large

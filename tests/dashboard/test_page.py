@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from playwright.async_api import Browser, Page, Route, WebSocketRoute, expect
 
-from appliance.adapters.discovery.network_search import Found
 from appliance.adapters.elgato_lights.simulator import SimulatedLight
+from appliance.adapters.network_search.search import Found
 from appliance.home.events import DeviceEvent, SystemErrorReported
 from appliance.home.model import DeviceKind
 from tests.dashboard.conftest import Place, open_sheet, tile, visiting

@@ -18,9 +18,9 @@ from msgspec.structs import replace
 from yarl import URL
 
 from appliance import config
-from appliance.adapters.discovery.network_search import Found
 from appliance.adapters.elgato_lights.kind import ElgatoLights
 from appliance.adapters.elgato_lights.simulator import LightSimulator
+from appliance.adapters.network_search.search import Found
 from appliance.adapters.roku_tv.kind import RokuTv
 from appliance.adapters.roku_tv.simulator import TvSimulator
 from appliance.api.app import build_app

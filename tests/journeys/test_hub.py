@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import asdict
 
 from appliance import config
-from appliance.adapters.discovery.network_search import Found
+from appliance.adapters.network_search.search import Found
 from appliance.api.limits import ApiLimits
 from appliance.home.capabilities import CAPABILITIES, OWNERSHIP, UNITS
 from appliance.home.model import Room

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from appliance.adapters.discovery.network_search import DEFAULT_SEARCH_SECS, MAX_SEARCH_SECS
+from appliance.adapters.network_search.search import DEFAULT_SEARCH_SECS, MAX_SEARCH_SECS
 from appliance.api import schemas
 from appliance.api.roles import Role
 from appliance.api.route import ApiResource, Call, route

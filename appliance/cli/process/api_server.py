@@ -12,7 +12,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from appliance.adapters.discovery.network_search import Discovery
+from appliance.adapters.network_search.search import Discovery
 from appliance.api.app import build_app
 from appliance.api.http_server.server import Server
 from appliance.api.keyring import Keyring

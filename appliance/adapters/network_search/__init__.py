@@ -1,5 +1,5 @@
 """Finds devices that announce themselves by mDNS or SSDP in the local network. A search runs only on request.
 
-Read `network_search` (the found devices and their sections) and `scan` (sends the questions), then `mdns` with
+Read `search` (the found devices and their sections) and `scan` (sends the questions), then `mdns` with
 `dns_messages`, and `ssdp`.
 """

@@ -13,17 +13,17 @@ from pathlib import Path
 import pytest
 
 from appliance import config
-from appliance.adapters.discovery import dns_messages as dns
-from appliance.adapters.discovery.mdns import Instance, MdnsAnswers, choose_address
-from appliance.adapters.discovery.network_search import DISCOVERY_METHODS, Discovery, list_found
-from appliance.adapters.discovery.scan import (
+from appliance.adapters.kinds import KINDS
+from appliance.adapters.network_search import dns_messages as dns
+from appliance.adapters.network_search.mdns import Instance, MdnsAnswers, choose_address
+from appliance.adapters.network_search.scan import (
     MAX_PACKETS_PER_SENDER,
     Scan,
     SearchNetwork,
     local_network,
 )
-from appliance.adapters.discovery.ssdp import SsdpAnswer, decode_ssdp
-from appliance.adapters.kinds import KINDS
+from appliance.adapters.network_search.search import DISCOVERY_METHODS, Discovery, list_found
+from appliance.adapters.network_search.ssdp import SsdpAnswer, decode_ssdp
 from appliance.clock import Clock
 from tests.fakes.announcing import announced, found_by_ssdp, message, name, record, responding, text
 from tests.fakes.patience import until
@@ -344,8 +344,8 @@ async def test_a_request_during_a_search_gets_its_result() -> None:
 
 DRIVER = """
 import asyncio, fcntl, socket, struct, sys
-from appliance.adapters.discovery.network_search import Discovery
-from appliance.adapters.discovery.scan import SearchNetwork
+from appliance.adapters.network_search.search import Discovery
+from appliance.adapters.network_search.scan import SearchNetwork
 from appliance.clock import Clock
 from tests.fakes.announcing import announced, found_by_ssdp, message, responding
 with socket.socket() as any_socket:

@@ -14,9 +14,9 @@ from contextlib import ExitStack, suppress
 
 from msgspec import Struct
 
-from appliance.adapters.discovery.dns_messages import Malformed, decode_answer, encode_query
-from appliance.adapters.discovery.mdns import MdnsAnswers, is_local
-from appliance.adapters.discovery.ssdp import SSDP_GROUP, SsdpAnswer, decode_ssdp, encode_search
+from appliance.adapters.network_search.dns_messages import Malformed, decode_answer, encode_query
+from appliance.adapters.network_search.mdns import MdnsAnswers, is_local
+from appliance.adapters.network_search.ssdp import SSDP_GROUP, SsdpAnswer, decode_ssdp, encode_search
 from appliance.clock import Clock
 
 MAX_PACKETS, MAX_PACKETS_PER_SENDER = 2000, 64

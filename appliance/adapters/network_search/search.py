@@ -11,11 +11,11 @@ from itertools import chain, count
 from msgspec import Struct
 from msgspec.structs import replace
 
-from appliance.adapters.discovery.mdns import Instance
-from appliance.adapters.discovery.scan import Scan, SearchNetwork, local_network
-from appliance.adapters.discovery.ssdp import SsdpAnswer
 from appliance.adapters.kind import DiscoveryMethod, https_url
 from appliance.adapters.kinds import KINDS
+from appliance.adapters.network_search.mdns import Instance
+from appliance.adapters.network_search.scan import Scan, SearchNetwork, local_network
+from appliance.adapters.network_search.ssdp import SsdpAnswer
 from appliance.clock import Clock
 from appliance.home.texts import MAX_NAME_CHARS, clean_text
 

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-from appliance.adapters.discovery.dns_messages import PTR, SRV, TXT, A, DnsRecord, Name, fold
+from appliance.adapters.network_search.dns_messages import PTR, SRV, TXT, A, DnsRecord, Name, fold
 
 T = TypeVar("T")
 

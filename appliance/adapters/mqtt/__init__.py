@@ -1,13 +1,14 @@
 """MQTT: connects the devices that announce themselves on a broker, and publishes the hub's own devices on a broker.
 
 Read in this order: `client` (the connection), `adapter` (connects, and sends commands), `message_loop` (creates the
-parts of one broker, and reads the inbox), `discovery` (when devices are built and forgotten), `announcements` and
-`tasmota/announcements` (which convert configurations to announcements), `announcement_store`, `announced_devices`,
-`grouping`, `device_ids`, and `device_builder` (from stored announcements to devices), `device`, `platforms/`
-(components: keys, state, and commands), `router` (maps topics to entities), `subscriptions`, `message_processor`
-(processes messages), `changed_devices` (publishes changes), `commands` (commands and their results), `refusals`
-(faults and exceeded limits), `retained_messages` (the hub's own messages), and `stored_texts` (texts kept across
-restarts). `templates/` renders announced templates within limits. `out/` publishes this hub's devices.
+parts of one broker, and reads the inbox), `discovery` (when devices are built and forgotten), `announcement` (one
+entity), `home_assistant_announcements` and `tasmota/announcements` (which convert configurations to announcements),
+`announcement_store`, `announced_devices`, `grouping`, `device_ids`, and `device_builder` (from stored announcements
+to devices), `device`, `platforms/` (components: keys, state, and commands), `router` (maps topics to entities),
+`subscriptions`, `message_processor` (processes messages), `changed_devices` (publishes changes), `commands` (commands
+and their results), `refusals` (faults and exceeded limits), `retained_messages` (the hub's own messages), and
+`stored_texts` (texts kept across restarts). `templates/` renders announced templates within limits. `out/` publishes
+this hub's devices.
 
 One object changes each state: `AnnouncedDevices.rebuild` the devices and the router, `AnnouncementStore` the
 configurations, `MessageProcessor` the values of the entities, `Commands` the pending commands, and

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Generator, Iterator, Mapping
 
+from appliance.adapters.mqtt.announcement import Announcement
 from appliance.adapters.mqtt.announcement_store import AnnouncementStore
-from appliance.adapters.mqtt.announcements import Announcement
 from appliance.adapters.mqtt.device import MqttDevice
 from appliance.adapters.mqtt.device_builder import build_devices
 from appliance.adapters.mqtt.device_ids import DeviceNames

@@ -8,8 +8,9 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from appliance.adapters.mqtt.announcements import Announcement, parse_announcements, parse_config
+from appliance.adapters.mqtt.announcement import Announcement
 from appliance.adapters.mqtt.grouping import markers_of
+from appliance.adapters.mqtt.home_assistant_announcements import parse_announcements, parse_config
 from appliance.adapters.mqtt.messages import Outgoing
 from appliance.adapters.mqtt.out.topics import HubTopics
 from appliance.adapters.mqtt.platforms.component_classes import COMPONENTS, build_entity, is_excluded, unsupported

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct, field
 
-from appliance.adapters.mqtt.announcements import DeviceFacts, text_of
+from appliance.adapters.mqtt.announcement import DeviceFacts, text_of
 from appliance.adapters.mqtt.device_ids import slug
 from appliance.adapters.mqtt.platforms.binary_sensor import BinarySensor
 from appliance.adapters.mqtt.platforms.entity import Entity

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Generator, Iterator
 
-from appliance.adapters.mqtt.announcements import Announcement, DeviceFacts
+from appliance.adapters.mqtt.announcement import Announcement, DeviceFacts
 from appliance.adapters.mqtt.device import MqttDevice, order_of
 from appliance.adapters.mqtt.device_ids import digits_of
 from appliance.adapters.mqtt.grouping import identifier_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Generator, Iterable, Sequence
 
-from appliance.adapters.mqtt.announcements import Announcement
+from appliance.adapters.mqtt.announcement import Announcement
 from appliance.adapters.mqtt.device_ids import DeviceNames, slug
 
 MARKER_KINDS = ("identifier", "connection", "alone")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from appliance.adapters.mqtt.announcements import Announcement, DeviceFacts
+from appliance.adapters.mqtt.announcement import Announcement, DeviceFacts
 from appliance.adapters.mqtt.device_ids import DeviceNames
 from appliance.adapters.mqtt.grouping import group_announcements
 from tests.adapters.mqtt.captures import Sent

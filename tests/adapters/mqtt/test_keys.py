@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from appliance.adapters.mqtt.abbreviations import CONFIG_NAMES
-from appliance.adapters.mqtt.announcements import Announcement, DeviceFacts
+from appliance.adapters.mqtt.announcement import Announcement, DeviceFacts
 from appliance.adapters.mqtt.device import MqttDevice
 from appliance.adapters.mqtt.device_builder import build_devices
 from appliance.adapters.mqtt.platforms.component_classes import COMPONENTS, is_excluded

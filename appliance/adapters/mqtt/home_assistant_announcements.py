@@ -6,9 +6,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from msgspec import Struct
-
 from appliance.adapters.mqtt.abbreviations import CONFIG_NAMES, DEVICE_NAMES, ORIGIN_NAMES, expand_abbreviations
+from appliance.adapters.mqtt.announcement import MAX_COMPONENTS, Announcement, DeviceFacts, text_of
 from appliance.adapters.mqtt.messages import parse_object
 from appliance.errors import Invalid
 
@@ -18,12 +17,7 @@ MAX_BASED_CHARS = 512 * 1024
 """Maximum number of characters that the base topics (`~`) of one configuration may add to the configuration's
 topics."""
 
-MAX_COMPONENTS = 256
-
 MAX_TOPIC_ID_CHARS = 200
-
-MAX_TEXT_CHARS = 200
-"""Maximum length of a name or fact of a device. Longer texts are shortened."""
 
 _OTHER = re.compile(r"[^a-zA-Z0-9_-]")
 
@@ -31,50 +25,6 @@ _INHERITED = (
     "availability", "availability_mode", "availability_template", "availability_topic", "command_topic", "encoding",
     "payload_available", "payload_not_available", "qos", "state_topic",
 )  # fmt: skip
-
-
-class DeviceFacts(Struct, frozen=True, kw_only=True, gc=False):
-    """The object `device` of a configuration. Missing fields are empty. `connections` holds only the values, without
-    their types."""
-
-    identifiers: tuple[str, ...] = ()
-    connections: tuple[str, ...] = ()
-    name: str = ""
-    manufacturer: str = ""
-    model: str = ""
-    firmware: str = ""
-    serial: str = ""
-    area: str = ""
-    via_device: str = ""
-
-
-class Announcement(Struct, frozen=True, kw_only=True, gc=False):
-    """One announced entity. `key` is unique per broker. `source` is the topic of the configuration.
-
-    `availability` contains the objects of the list `availability`. The entities of a configuration share these
-    objects. These objects are not part of `config`, so that the garbage collector need not track `config`.
-    """
-
-    key: str
-    source: str
-    component: str
-    object_id: str
-    config: Mapping[str, Any]
-    device: DeviceFacts
-    origin: str
-    availability: tuple[Mapping[str, Any], ...] = ()
-    is_migrating: bool = False
-
-    @property
-    def unique_id(self) -> str:
-        """The announced `unique_id`, or an empty string."""
-        unique_id = self.config.get("unique_id")
-        return str(unique_id)[:250] if isinstance(unique_id, str | int) else ""
-
-    @property
-    def is_main(self) -> bool:
-        """Whether the announced name is null. A null name marks the main entity of a device."""
-        return "name" in self.config and self.config["name"] is None
 
 
 def _ids(prefix: str, topic: str) -> tuple[str, str, str]:
@@ -219,11 +169,3 @@ def _connections(raw: Any) -> tuple[str, ...]:
 def _texts(raw: Any) -> tuple[str, ...]:
     values = raw[:20] if isinstance(raw, list) else [raw]
     return tuple(text for each in values if (text := text_of(each)))
-
-
-def text_of(raw: Any) -> str:
-    """Convert a text or number to printable text of at most `MAX_TEXT_CHARS`. Return an empty string for other
-    types."""
-    if isinstance(raw, bool) or not isinstance(raw, str | int | float):
-        return ""
-    return "".join(char for char in str(raw) if char.isprintable()).strip()[:MAX_TEXT_CHARS]

@@ -1,0 +1,66 @@
+"""One announced entity and its device, in the form that all discovery protocols share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct
+
+MAX_COMPONENTS = 256
+"""Maximum number of entities of one configuration."""
+
+MAX_TEXT_CHARS = 200
+"""Maximum length of a name or fact of a device. Longer texts are shortened."""
+
+
+class DeviceFacts(Struct, frozen=True, kw_only=True, gc=False):
+    """The object `device` of a configuration. Missing fields are empty. `connections` holds only the values, without
+    their types."""
+
+    identifiers: tuple[str, ...] = ()
+    connections: tuple[str, ...] = ()
+    name: str = ""
+    manufacturer: str = ""
+    model: str = ""
+    firmware: str = ""
+    serial: str = ""
+    area: str = ""
+    via_device: str = ""
+
+
+class Announcement(Struct, frozen=True, kw_only=True, gc=False):
+    """One announced entity. `key` is unique per broker. `source` is the topic of the configuration.
+
+    `availability` contains the objects of the list `availability`. The entities of a configuration share these
+    objects. These objects are not part of `config`, so that the garbage collector need not track `config`.
+    """
+
+    key: str
+    source: str
+    component: str
+    object_id: str
+    config: Mapping[str, Any]
+    device: DeviceFacts
+    origin: str
+    availability: tuple[Mapping[str, Any], ...] = ()
+    is_migrating: bool = False
+
+    @property
+    def unique_id(self) -> str:
+        """The announced `unique_id`, or an empty string."""
+        unique_id = self.config.get("unique_id")
+        return str(unique_id)[:250] if isinstance(unique_id, str | int) else ""
+
+    @property
+    def is_main(self) -> bool:
+        """Whether the announced name is null. A null name marks the main entity of a device."""
+        return "name" in self.config and self.config["name"] is None
+
+
+def text_of(raw: Any) -> str:
+    """Convert a text or number to printable text of at most `MAX_TEXT_CHARS`. Return an empty string for other
+    types."""
+    if isinstance(raw, bool) or not isinstance(raw, str | int | float):
+        return ""
+    return "".join(char for char in str(raw) if char.isprintable()).strip()[:MAX_TEXT_CHARS]

@@ -297,7 +297,7 @@ class Hub:
             self.clock,
             self.timezone,
             months=self._store.months,
-            write_on=self.document.run,
+            write_on=self._store.thread.run,
             is_trusted=self.recorder.trust.is_trusted,
             lines_to=partial(LinePost, session.open, self.clock),
         )
@@ -468,7 +468,7 @@ class Hub:
             checks,
             self.clock,
             self.document,
-            run=self.document.run,
+            run=self._store.thread.run,
             reload_valid=reloads,
             secret_settings=self.kinds.list_secrets,
         )

@@ -17,7 +17,7 @@ from appliance.home.layout import Change
 from appliance.home.model import Room
 from appliance.home.registry import Registry
 from appliance.store.disk import Disk
-from appliance.store.document import Document
+from appliance.store.document import open_document
 from appliance.store.layout_changes import LayoutChanges
 from benchmarks._client import ask
 from benchmarks._frame import Row, Sample
@@ -50,7 +50,7 @@ async def _changes() -> Sequence[float]:
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="lares-benchmark-")))
         (folder / "data").mkdir()
-        document = await stack.enter_async_context(Document(Disk(folder / "data"), Clock()))
+        document = await stack.enter_async_context(open_document(Disk(folder / "data"), Clock()))
         changes = LayoutChanges(Registry(Bus(), Clock()), document, Clock())
         await changes.make(_renamed(0))
         before = document.figures()["journal_bytes"]

@@ -36,7 +36,7 @@ from appliance.home.layout import MAX_ROOMS
 from appliance.home.texts import identifier
 from appliance.home.texts import name as checked_name
 from appliance.store.disk import Disk, write_file
-from appliance.store.document import Document
+from appliance.store.document import open_document
 from appliance.store.record_keys import ASSIGNMENT_PREFIX, DEVICE_PREFIX, NAME_PREFIX, ROOM_PREFIX, VARIABLE_PREFIX
 from appliance.store.storage import DocumentSnapshot
 from appliance.tables.plain_files import read_plain
@@ -190,7 +190,7 @@ def _post(path: str, body: Any) -> HubRequest:
 
 async def _in_store(items: Iterable[Item], data_dir: Path) -> list[tuple[bool, str]]:
     steps: list[tuple[bool, str]] = []
-    async with Document(Disk(data_dir), Clock()) as document:
+    async with open_document(Disk(data_dir), Clock()) as document:
         changes: dict[str, Any] = {}
         for each in items:
             fault = _fault(each)

@@ -12,13 +12,14 @@ from appliance.clock import Clock
 from appliance.errors import LaresError, StartFailed
 from appliance.store.disk import Disk
 from appliance.store.document import Document
+from appliance.store.store_thread import StoreThread
 
 
 @asynccontextmanager
 async def open_document(data_dir: Path) -> AsyncIterator[tuple[Document, Clock]]:
     """Open the store without a running hub. An error has the same exit code as in the hub."""
     clock = Clock()
-    async with Document(Disk(data_dir), clock) as document:
+    async with StoreThread() as thread, Document(Disk(data_dir), clock, thread) as document:
         try:
             yield document, clock
         except LaresError as error:

@@ -10,13 +10,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
 from datetime import datetime
 from functools import partial
-from queue import SimpleQueue
-from threading import Thread
-from typing import Any, TypeVar
+from typing import Any
 
 import orjson
 from msgspec import Struct
@@ -30,51 +28,13 @@ from appliance.store.files import Files, explain_os_error
 from appliance.store.overlay import Overlay
 from appliance.store.recovery import Recovered, unreadable
 from appliance.store.storage import items_of
-
-T = TypeVar("T")
+from appliance.store.store_thread import StoreThread
 
 Prepare = Callable[[EncodedChanges], EncodedChanges]
 """Returns the changes to store. The argument contains the earlier changes in the same batch. All changes of a batch
 get the same mapping; a retry gets a new mapping. If the function raises an exception, the change is rejected."""
 
-OnDone = Callable[[Any, BaseException | None], None]
-
 log = logging.getLogger("store")
-
-
-class _Thread:
-    """Runs work in order on one thread. The class is twice as fast as an executor."""
-
-    def __init__(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._queue: SimpleQueue[tuple[Callable[[], Any], OnDone] | None] = SimpleQueue()
-        self._is_closed = False
-        self._thread = Thread(target=self._run, name="store", daemon=True)
-        self._thread.start()
-
-    def do(self, work: Callable[[], Any], on_done: OnDone) -> None:
-        """Run the work on the thread, then call `on_done` on the event loop. Raise `RuntimeError` if the thread is
-        closed."""
-        if self._is_closed:
-            raise RuntimeError("the store is closed")
-        self._queue.put((work, on_done))
-
-    def close(self) -> None:
-        """Wait until all work is done, then end the thread."""
-        self._is_closed = True
-        self._queue.put(None)
-        self._thread.join()
-
-    def _run(self) -> None:
-        while (job := self._queue.get()) is not None:
-            result, failure = None, None
-            try:
-                result = job[0]()
-            except BaseException as error:
-                failure = error
-            with suppress(RuntimeError):  # the event loop is closed, so no caller waits
-                self._loop.call_soon_threadsafe(job[1], result, failure)
-            del job, result, failure
 
 
 class _Waiting(Struct):
@@ -103,13 +63,14 @@ class _Waiting(Struct):
 
 class Document:
     """A mapping of keys to JSON values that survives power cuts. The files are read when the context is entered, and
-    closed when the context is left."""
+    closed when the context is left. All work on the files runs on `thread`."""
 
     recovered: Recovered
 
-    def __init__(self, disk: Disk, clock: Clock) -> None:
+    def __init__(self, disk: Disk, clock: Clock, thread: StoreThread) -> None:
         self._files = Files(disk, clock.now().strftime("%Y%m%dT%H%M%SZ"))
         self._clock = clock
+        self._thread = thread
         self._waiting: list[_Waiting] = []
         self._is_idle = asyncio.Event()
         self._is_idle.set()
@@ -119,15 +80,10 @@ class Document:
         self._overlay = Overlay()
 
     async def __aenter__(self) -> Document:
-        self._thread = _Thread()
         try:
-            self.recovered = await self.run(self._files.open)
+            self.recovered = await self._thread.run(self._files.open)
         except OSError as error:
-            self._thread.close()
             raise unreadable(error) from error
-        except BaseException:
-            self._thread.close()
-            raise
         for note in self.recovered.notes:
             log.warning("%s", note)
         if self._files.refusal is not None:
@@ -135,12 +91,9 @@ class Document:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        try:
-            await self._is_idle.wait()
-            with suppress(OSError):  # acknowledged changes are already synced
-                await self.run(self._files.close)
-        finally:
-            self._thread.close()
+        await self._is_idle.wait()
+        with suppress(OSError):  # acknowledged changes are already synced
+            await self._thread.run(self._files.close)
 
     @property
     def is_writing(self) -> bool:
@@ -246,20 +199,6 @@ class Document:
             "last_recovery": recovery,
         }
 
-    async def run(self, work: Callable[[], T]) -> T:
-        """Run the work on the store's thread, after earlier work. Return the result, or raise the work's
-        exception."""
-        done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-
-        def settle(result: T, error: BaseException | None) -> None:
-            if error is not None and not done.done():
-                done.set_exception(error)
-            elif not done.done():
-                done.set_result(result)
-
-        self._thread.do(work, settle)
-        return await done
-
     def _write(self) -> None:
         """Pass all waiting changes to the thread as one record."""
         batch, self._waiting = self._waiting, []
@@ -310,6 +249,13 @@ class Document:
             log.info("changes can be stored again")
         self._failure = None
         self._last_write = self._clock.now()
+
+
+@asynccontextmanager
+async def open_document(disk: Disk, clock: Clock) -> AsyncIterator[Document]:
+    """Open the document without the other parts of the store."""
+    async with StoreThread() as thread, Document(disk, clock, thread) as document:
+        yield document
 
 
 def encode_values(changes: Mapping[str, Any]) -> dict[str, bytes | None]:

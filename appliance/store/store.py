@@ -24,6 +24,7 @@ from appliance.store.month_files import MonthFiles
 from appliance.store.recorder import Recorder
 from appliance.store.records import read_devices, read_layout
 from appliance.store.restore import finish_at_start
+from appliance.store.store_thread import StoreThread
 from appliance.store.stored_keys import Keys
 
 log = logging.getLogger("store")
@@ -45,6 +46,7 @@ class Store:
     - `is_stored`: whether the stopping hub has stored its whole state.
     """
 
+    thread: StoreThread
     document: Document
     recorder: Recorder
     crashes: CrashCounter
@@ -85,7 +87,8 @@ class Store:
             if lock.was_cut_off:
                 log.log(logging.WARNING if lock.is_crash else logging.INFO, CUT_OFF, self._flush_secs)
             finish_at_start(self._disk.folder, self._clock.now())
-            self.document = await stack.enter_async_context(Document(self._disk, self._clock))
+            self.thread = await stack.enter_async_context(StoreThread())
+            self.document = await stack.enter_async_context(Document(self._disk, self._clock, self.thread))
             layout = read_layout(self.document, self._ignore_malformed)
             devices = await asyncio.to_thread(read_devices, self.document, layout, self._ignore_malformed)
             restored = (each for each in devices if each.kind in self._device_kinds.get(each.metadata.source, ()))

@@ -24,7 +24,7 @@ from appliance.history.execution_history import ExecutionStatus
 from appliance.home.bus import Bus
 from appliance.home.registry import Registry
 from appliance.store.disk import Disk
-from appliance.store.document import Document
+from appliance.store.document import Document, open_document
 from appliance.store.recorder import Recorder
 from tests.automations.homes import NOW
 from tests.fakes.automations import Card, automation, bench
@@ -291,7 +291,7 @@ async def test_a_fired_wait_is_removed_before_its_execution_begins(steps: tuple[
     """Each case is an order of a flush, the end of a slow sync, and the firing of one or both waits of an
     automation."""
     clock, bus, disk = VirtualClock(), Bus(), HeldDisk(tmp_path)
-    async with Document(disk, clock) as document:
+    async with open_document(disk, clock) as document:
         async with Recorder(Registry(bus, clock), bus, document, clock, flush_secs=300) as recorder:
             async with AutomationStates(document) as them, aclosing(StoredWaits(them, document)) as waits:
                 for key in ("one", "two"):

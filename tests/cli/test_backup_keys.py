@@ -14,7 +14,7 @@ from appliance.cli import archive
 from appliance.cli.backup import collect
 from appliance.clock import Clock
 from appliance.store.disk import Disk
-from appliance.store.document import Document
+from appliance.store.document import open_document
 from tests.cli.test_backup import HOME, Command, command, entries, everything, home, members, pack, stored_values
 from tests.cli.test_commands_line import Running, ended, lares, status_of
 
@@ -115,7 +115,7 @@ async def test_a_backup_contains_optional_parts_only_on_request(tmp_path: Path) 
     config.parent.mkdir()
     config.touch()
     data.mkdir()
-    async with Document(Disk(data), Clock()) as document:
+    async with open_document(Disk(data), Clock()) as document:
         await document.put_many({"adapter/hue/kept": '{"key":"s3cret"}', "room/hall": {"name": "Hall"}})
     without, _ = collect(config, data)
     assert set(without.values) == {"room/hall"}

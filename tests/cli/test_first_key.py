@@ -22,7 +22,7 @@ from appliance.errors import StartFailed, Unauthenticated
 from appliance.home.bus import Bus
 from appliance.settings import Auth
 from appliance.store.disk import Disk
-from appliance.store.document import Document
+from appliance.store.document import open_document
 from appliance.store.file_format import generations_of
 from appliance.store.stored_keys import Keys
 
@@ -51,7 +51,7 @@ class Box:
 
     async def start(self, auth: Auth = NONE, disk: Disk | None = None) -> Authenticator:
         await self.stop()
-        document = await self._stack.enter_async_context(Document(disk or Disk(self.folder), Clock()))
+        document = await self._stack.enter_async_context(open_document(disk or Disk(self.folder), Clock()))
         self.keys = Keys(document, Bus())
         keyring = await open_keyring(auth, self.keys, self.folder, Clock())
         self._stack.callback(keyring.close)

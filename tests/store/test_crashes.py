@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from appliance.clock import Clock
-from appliance.store.document import Document
+from appliance.store.document import open_document
 from tests.fakes.disk import Mark, RecordingDisk, Refusal
 from tests.store import histories
 from tests.store.cuts import Bounds, durable
@@ -131,7 +131,7 @@ async def shared_syncs() -> RecordingDisk:
     """Make changes that share a sync. Record in the log when the changes were answered."""
     disk = RecordingDisk()
     state: Values = {}
-    async with Document(disk, Clock()) as document:
+    async with open_document(disk, Clock()) as document:
         for batch in range(4):
             several = {f"{batch}/{number}": b"%d" % number for number in range(3)}
             disk.mark(Mark((dict(state), {**state, **several})))

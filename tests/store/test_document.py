@@ -20,7 +20,7 @@ from appliance.home.model import DeviceKind, Observation, Report, Room
 from appliance.home.registry import Registry
 from appliance.store.adapter_secrets import AdapterSecrets
 from appliance.store.disk import Disk
-from appliance.store.document import Document
+from appliance.store.document import Document, open_document
 from appliance.store.file_format import EncodedChanges
 from appliance.store.layout_changes import LayoutChanges
 from tests.fakes.disk import Image, RecordingDisk, Refusal
@@ -55,13 +55,13 @@ def disk() -> GatedDisk:
 
 @pytest.fixture
 async def document(disk: GatedDisk) -> AsyncIterator[Document]:
-    async with Document(disk, Clock()) as document:
+    async with open_document(disk, Clock()) as document:
         yield document
 
 
 async def reread(disk: RecordingDisk) -> dict[str, object]:
     """Return the smallest document that a power cut at this moment could leave."""
-    async with Document(RecordingDisk(durable(disk)), Clock()) as document:
+    async with open_document(RecordingDisk(durable(disk)), Clock()) as document:
         return dict(document.items(""))
 
 
@@ -144,13 +144,13 @@ async def test_a_failed_write_fails_all_changes_in_it(
 
 
 async def test_a_refused_change_is_removed_at_the_stop_at_the_latest(disk: GatedDisk) -> None:
-    async with Document(disk, Clock()) as document:
+    async with open_document(disk, Clock()) as document:
         await document.put_many({"a": 1})
         disk.fault = lambda index, asked: "EIO" if asked in ("sync", "truncate") else None
         with pytest.raises(StoreFailed):
             await document.put_many({"a": 2})
         disk.fault = lambda index, operation: None
-    async with Document(RecordingDisk(disk.image()), Clock()) as document:
+    async with open_document(RecordingDisk(disk.image()), Clock()) as document:
         assert document.items("") == [("a", 1)]
 
 
@@ -168,7 +168,7 @@ async def test_a_cancelled_caller_does_not_undo_the_change(document: Document, d
 
 
 async def test_leaving_waits_for_the_running_write(disk: GatedDisk) -> None:
-    async with Document(disk, Clock()) as document:
+    async with open_document(disk, Clock()) as document:
         disk.gate.clear()
         changes = [asyncio.create_task(document.put_many({"a": 1}))]
         await disk.until_waiting()
@@ -181,7 +181,7 @@ async def test_leaving_waits_for_the_running_write(disk: GatedDisk) -> None:
 
 
 async def test_a_change_after_the_end_is_refused(disk: GatedDisk, caplog: pytest.LogCaptureFixture) -> None:
-    async with Document(disk, Clock()) as document:
+    async with open_document(disk, Clock()) as document:
         await document.put_many({"a": 1})
     with pytest.raises(StoreFailed):
         await document.put_many({"b": 2})
@@ -195,7 +195,7 @@ def modes(folder: Path) -> set[int]:
 async def test_a_long_journal_is_compacted(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.WARNING, "store")
     disk = Disk(tmp_path)
-    async with Document(disk, Clock()) as document:
+    async with open_document(disk, Clock()) as document:
         for number in range(30):
             await document.put_many({f"key/{number % 3}": "x" * 20_000})
         figures = document.figures()
@@ -209,7 +209,7 @@ async def test_a_long_journal_is_compacted(tmp_path: Path, caplog: pytest.LogCap
         "snapshot.000003.json",
     ]
     assert modes(tmp_path) == {0o600}
-    async with Document(Disk(tmp_path), Clock()) as document:
+    async with open_document(Disk(tmp_path), Clock()) as document:
         assert dict(document.items("key/")) == {str(number): "x" * 20_000 for number in range(3)}
         assert document.recovered.is_clean
     assert not caplog.records
@@ -243,7 +243,7 @@ async def test_a_rejected_change_is_freed_without_a_garbage_collection(document:
 
 async def test_a_compaction_that_fails_refuses_nothing() -> None:
     disk = RecordingDisk()
-    async with Document(disk, Clock()) as document:
+    async with open_document(disk, Clock()) as document:
         await document.put_many({"big": "x" * 200_000})
         disk.fault = lambda index, operation: "ENOSPC" if operation == "create" else None
         for number in range(8):
@@ -263,7 +263,7 @@ async def test_a_failure_of_the_code_blocks_no_caller(caplog: pytest.LogCaptureF
     def fault(index: int, operation: str) -> None:
         raise RuntimeError("nobody foresaw this")
 
-    async with Document(disk, Clock()) as document:
+    async with open_document(disk, Clock()) as document:
         await document.put_many({"before": 1})
         disk.fault = fault
         first = asyncio.ensure_future(document.put_many({"a": 1}))
@@ -298,7 +298,7 @@ async def test_a_failing_card_at_the_start_and_its_recovery_are_reported(caplog:
     caplog.set_level("INFO")
     disk = RecordingDisk()
     disk.fault = lambda index, operation: "EIO"
-    async with Document(disk, Clock()) as document:
+    async with open_document(disk, Clock()) as document:
         disk.fault = lambda index, operation: None
         await document.put_many({"a": 1})
     messages = [record.getMessage() for record in caplog.records if record.name == "store"]
@@ -306,9 +306,9 @@ async def test_a_failing_card_at_the_start_and_its_recovery_are_reported(caplog:
 
 
 async def test_values_of_an_adapter_survive_a_restart_and_are_private(tmp_path: Path) -> None:
-    async with Document(Disk(tmp_path), Clock()) as document:
+    async with open_document(Disk(tmp_path), Clock()) as document:
         await AdapterSecrets(document, "hall").put("token", "abc")
-    async with Document(Disk(tmp_path), Clock()) as document:
+    async with open_document(Disk(tmp_path), Clock()) as document:
         assert AdapterSecrets(document, "hall").get("token") == "abc"
         assert AdapterSecrets(document, "hal").get("l/token") is None
         assert AdapterSecrets(document, "attic").get("token") is None
@@ -317,7 +317,7 @@ async def test_values_of_an_adapter_survive_a_restart_and_are_private(tmp_path: 
 async def test_each_change_in_a_sync_includes_the_earlier_ones() -> None:
     registry = Registry(Bus(), Clock())
     seen = Observation(device_id="lamp", kind=DeviceKind.LIGHT, attributes={}, vendor_specific={})
-    async with Document(RecordingDisk(), Clock()) as document:
+    async with open_document(RecordingDisk(), Clock()) as document:
         changes = LayoutChanges(registry, document, Clock())
         registry.apply(Report(adapter="x", present=frozenset({"lamp"}), observations=(seen,)))
         await changes.make(lambda layout, _: layout.put_room(Room(id="attic", name="Attic")))
@@ -352,7 +352,7 @@ async def test_the_events_of_a_large_room_are_published_in_steps_and_in_order() 
     lamps = tuple(Observation(device_id=each, kind=DeviceKind.LIGHT, attributes={}) for each in ids)
     registry.apply(Report(adapter="x", present=frozenset(ids), observations=lamps))
     async with (
-        Document(RecordingDisk(), Clock()) as document,
+        open_document(RecordingDisk(), Clock()) as document,
         LayoutChanges(registry, document, SlowClock()) as changes,
     ):
         for room in ("hall", "attic"):

@@ -16,7 +16,7 @@ from appliance.clock import Clock
 from appliance.errors import NotFound
 from appliance.home.bus import Bus
 from appliance.home.events import Event, KeyRevoked
-from appliance.store.document import Document
+from appliance.store.document import open_document
 from appliance.store.stored_keys import Key, Keys
 from tests.fakes.keys import keep
 from tests.fakes.moody_disk import MoodyDisk
@@ -36,7 +36,7 @@ class Box:
     async def opened(self, *keys: Key) -> AsyncIterator[Keys]:
         """Add these keys to the card, and provide the keys on the card."""
         bus = Bus()
-        async with Document(self.disk, Clock()) as document:
+        async with open_document(self.disk, Clock()) as document:
             opened = Keys(document, bus)
             for key in keys:
                 await opened.put(key)

@@ -9,7 +9,7 @@ import pytest
 
 from appliance.clock import Clock
 from appliance.store.disk import Disk
-from appliance.store.document import Document
+from appliance.store.document import open_document
 from tests.fakes.app import LIGHT, open_app
 
 KEYS = (
@@ -22,7 +22,7 @@ ODD: tuple[Any, ...] = (["single"], 5, "text", {"x": 1}, {"at": "no", "value": [
 
 @pytest.mark.parametrize("odd", ODD, ids=repr)
 async def test_the_hub_starts_and_stores(tmp_path: Path, odd: Any) -> None:
-    async with Document(Disk(tmp_path), Clock()) as document:
+    async with open_document(Disk(tmp_path), Clock()) as document:
         await document.put_many(dict.fromkeys(KEYS, odd))
     async with open_app(data_dir=tmp_path) as app:
         assert (await app.ask("POST", "/rooms", json={"id": "attic", "name": "Attic"})).status == 200

@@ -20,7 +20,7 @@ from appliance.home.bus import Bus
 from appliance.home.model import Device, DeviceKind, Observation, Report
 from appliance.home.registry import Registry
 from appliance.store.disk import Disk
-from appliance.store.document import Document
+from appliance.store.document import Document, open_document
 from appliance.store.record_keys import CARD, STATE_PREFIX
 from appliance.store.recorder import COMPLETE_FLUSHES, MAX_ENCODED_AT_ONCE, Recorder
 from appliance.version import MADE_AT
@@ -37,7 +37,7 @@ async def recording(
 ) -> AsyncIterator[tuple[Recorder, Document]]:
     """Provide a recorder with a document in the folder. At the end, close the recorder and the document in the
     same way as the hub."""
-    async with Document(disk or Disk(folder), clock) as document:
+    async with open_document(disk or Disk(folder), clock) as document:
         bus = Bus()
         async with Recorder(Registry(bus, clock), bus, document, clock, flush_secs=300) as recorder:
             yield recorder, document
@@ -73,7 +73,7 @@ async def test_a_device_that_is_stored_during_a_flush_keeps_its_newest_state(tmp
         registry.apply(Report(adapter="a", observations=tuple(seen)))
 
     async with (
-        Document(Disk(tmp_path), clock) as document,
+        open_document(Disk(tmp_path), clock) as document,
         Recorder(registry, bus, document, clock, flush_secs=300) as recorder,
     ):
         show(1)
@@ -109,7 +109,7 @@ async def test_devices_that_change_during_a_flush_are_encoded_in_steps(tmp_path:
         registry.apply(Report(adapter="a", observations=tuple(seen)))
 
     async with (
-        Document(Disk(tmp_path), clock) as document,
+        open_document(Disk(tmp_path), clock) as document,
         Recorder(registry, bus, document, clock, flush_secs=300) as recorder,
     ):
         show("old")
@@ -147,7 +147,7 @@ async def test_only_the_first_new_number_of_an_hour_is_written_soon(
         registry.apply(Report(adapter="a", observations=(seen,)))
 
     async with (
-        Document(Disk(tmp_path), clock) as document,
+        open_document(Disk(tmp_path), clock) as document,
         Recorder(registry, bus, document, clock, flush_secs=300) as recorder,
     ):
         show({"battery": 1})
@@ -170,7 +170,7 @@ async def test_values_of_a_stopped_section_remain_even_if_a_flush_is_running(
     clock, bus = SteppingClock(LATER), Bus()
     registry = Registry(bus, clock)
     async with (
-        Document(Disk(tmp_path), clock) as document,
+        open_document(Disk(tmp_path), clock) as document,
         Recorder(registry, bus, document, clock, flush_secs=300) as recorder,
     ):
         for battery in (1, 2):
@@ -305,7 +305,7 @@ async def test_a_corrected_clock_is_trusted_after_a_restart(tmp_path: Path) -> N
 
 async def test_a_value_without_json_is_reported_once_and_blocks_no_other(caplog: pytest.LogCaptureFixture) -> None:
     bus, clock = Bus(), VirtualClock()
-    async with Document(RecordingDisk(), clock) as document:
+    async with open_document(RecordingDisk(), clock) as document:
         async with Recorder(Registry(bus, clock), bus, document, clock, flush_secs=300) as recorder:
             for turn in range(2):
                 document.put_later("automation/bad", {"text": "\ud800", "turn": turn})
@@ -317,7 +317,7 @@ async def test_a_value_without_json_is_reported_once_and_blocks_no_other(caplog:
 
 async def test_a_durable_value_replaces_a_waiting_one_unless_it_fails(tmp_path: Path) -> None:
     clock, disk = VirtualClock(LATER), RecordingDisk()
-    async with Document(disk, clock) as document:
+    async with open_document(disk, clock) as document:
         bus = Bus()
         async with Recorder(Registry(bus, clock), bus, document, clock, flush_secs=300):
             document.put_later("timer/a", {"end": 1})

@@ -8,43 +8,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from appliance.store.record_keys import (
-    ALIAS_PREFIX,
-    ASSIGNMENT_PREFIX,
-    AUTOMATION_PREFIX,
-    CHANGED_PREFIX,
-    DEVICE_PREFIX,
-    GROUP_PREFIX,
-    NAME_PREFIX,
-    REMOVED_PREFIX,
-    ROOM_PREFIX,
-    SENT_PREFIX,
-    STATE_PREFIX,
-    TIMER_PREFIX,
-    TOGGLE_PREFIX,
-    VARIABLE_PREFIX,
-)
-
 MAX_SIMULATED_HOURS = 24 * 366
 """The longest simulation."""
-
-SIMULATED_PREFIXES = (
-    ROOM_PREFIX,
-    GROUP_PREFIX,
-    ASSIGNMENT_PREFIX,
-    NAME_PREFIX,
-    ALIAS_PREFIX,
-    DEVICE_PREFIX,
-    STATE_PREFIX,
-    TOGGLE_PREFIX,
-    AUTOMATION_PREFIX,
-    VARIABLE_PREFIX,
-    TIMER_PREFIX,
-    CHANGED_PREFIX,
-    SENT_PREFIX,
-    REMOVED_PREFIX,
-)
-"""Prefixes of the document keys that a simulation needs."""
 
 
 class SimulationRequest(Struct, frozen=True, kw_only=True):

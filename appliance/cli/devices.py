@@ -55,7 +55,8 @@ def devices(arguments: argparse.Namespace) -> int:
 
 def _read_devices(data_dir: Path) -> tuple[list[dict[str, Any]], bool]:
     """Return the devices as JSON, from the running hub or the store. Also return whether the hub is running."""
-    stored = DocumentSnapshot(read_state(data_dir))
+    values, _ = read_state(data_dir)
+    stored = DocumentSnapshot(values)
     layout = read_layout(stored, lambda key, error: None)
     try:
         found: list[dict[str, Any]] = ask(data_dir, HubRequest(path="/devices", query={"include": "commands"}))

@@ -181,24 +181,17 @@ async def ask_or_act(data_dir: Path, request: Callable[[], T], act: Callable[[],
         await clock.sleep(HUB_RETRY_SECS)
 
 
-def read_state(data_dir: Path) -> Mapping[str, bytes]:
-    """Return the values by document key from the running hub or, if no hub runs, from storage."""
+def read_state(data_dir: Path) -> tuple[Mapping[str, bytes], bool]:
+    """Return the values by document key from the running hub or, if no hub answers, from storage. Also return whether
+    the hub answered."""
     try:
         reply = ask(data_dir, HubRequest(path="/diagnostics/state"))
-        return {key: orjson.dumps(value) for key, value in reply["values"].items()}
+        return {key: orjson.dumps(value) for key, value in reply["values"].items()}, True
     except (OSError, StartFailed):
-        return read_present(data_dir).values
+        return read_present(data_dir).values, False
 
 
 def read_snapshot(data_dir: Path) -> DocumentSnapshot | None:
-    """Return the values that `read_state` returns. If there are no values and no hub runs, return None."""
-    values = read_state(data_dir)
-    return DocumentSnapshot(values) if values or _is_running(data_dir) else None
-
-
-def _is_running(data_dir: Path) -> bool:
-    try:
-        ask(data_dir, HubRequest(path="/health"))
-    except (OSError, StartFailed):
-        return False
-    return True
+    """Return the values that `read_state` returns. If there are no values and no hub answers, return None."""
+    values, is_from_hub = read_state(data_dir)
+    return DocumentSnapshot(values) if values or is_from_hub else None

@@ -103,7 +103,8 @@ def import_(arguments: argparse.Namespace) -> int:
 
 def _known_devices(data_dir: Path) -> dict[str, KnownDevice]:
     """Return the devices in the running hub or in the store."""
-    snapshot = DocumentSnapshot(read_state(data_dir))
+    values, _ = read_state(data_dir)
+    snapshot = DocumentSnapshot(values)
     names = dict(snapshot.items(NAME_PREFIX))
     return {
         id_: KnownDevice(
@@ -216,7 +217,7 @@ def _fault(item: Item) -> str | None:
 
 
 def _through_hub(items: Iterable[Item], data_dir: Path) -> list[tuple[bool, str]]:
-    state = read_state(data_dir)
+    state, _ = read_state(data_dir)
     return [_post_item(each, state, data_dir) for each in items]
 
 

@@ -26,6 +26,25 @@ SENT_PREFIX = "sent/"
 REMOVED_PREFIX = "removed/"
 """`removed/<device id>`: the `RemovedDevice` of `automations/names.py`."""
 
+HOME_STATE_PREFIXES = (
+    ROOM_PREFIX,
+    GROUP_PREFIX,
+    ASSIGNMENT_PREFIX,
+    NAME_PREFIX,
+    ALIAS_PREFIX,
+    DEVICE_PREFIX,
+    STATE_PREFIX,
+    TOGGLE_PREFIX,
+    AUTOMATION_PREFIX,
+    VARIABLE_PREFIX,
+    TIMER_PREFIX,
+    CHANGED_PREFIX,
+    SENT_PREFIX,
+    REMOVED_PREFIX,
+)
+"""The prefixes of the keys with the state of the home. `GET /diagnostics/state` returns the values of these keys, and
+a simulation starts with them."""
+
 ADAPTER_PREFIX = "adapter/"
 """`adapter/<section>/<key>`: a string that an adapter stores."""
 

@@ -158,7 +158,7 @@ def test_after_a_cut_every_command_uses_the_new_home(
     with opened(tmp_path / "meanwhile") as found:
         assert found.values == NEW
         assert [stream.read() for _, stream in history_of(found)] == [NEW_TEXT.encode()]
-    assert (read_state(old / "data")) == {"room/new": b'{"name":"New"}'}
+    assert read_state(old / "data") == ({"room/new": b'{"name":"New"}'}, False)
     assert "the next start of the hub completes it" in command(old, "doctor")[1]
     assert (old / "data" / PENDING).exists(), "who only reads changes nothing"
     command(old, "key", "create", "--label", "x", "--role", "read")

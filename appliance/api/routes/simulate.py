@@ -9,9 +9,10 @@ from appliance.api.limits import MAX_FILE_BODY_BYTES
 from appliance.api.responses import json_response
 from appliance.api.roles import Role
 from appliance.api.route import ApiResource, Call, route
-from appliance.api.simulation import MAX_SIMULATED_HOURS, SIMULATED_PREFIXES, SimulationRequest
+from appliance.api.simulation import MAX_SIMULATED_HOURS, SimulationRequest
 from appliance.api.validation import body_check, boolean, nullable, text
 from appliance.errors import Invalid, InvalidFile
+from appliance.store.record_keys import HOME_STATE_PREFIXES
 from appliance.tables import checks
 from appliance.tables.fields import Field
 from appliance.tables.json_schema import BOOLEAN, INSTANT, NUMBER, OBJECT, TEXT, Check, array_of, record
@@ -86,6 +87,6 @@ class SimulationApi(ApiResource):
             runs_lua=stated["run"],
         )
         try:
-            return await self.parts.simulate(asked, await self.hub.recorder.list_present(SIMULATED_PREFIXES))
+            return await self.parts.simulate(asked, await self.hub.recorder.list_present(HOME_STATE_PREFIXES))
         except InvalidFile as error:
             return json_response(invalid_text_body(error), 400)

@@ -11,7 +11,6 @@ import orjson
 from appliance.api import schemas
 from appliance.api.roles import Role
 from appliance.api.route import ApiResource, Call, route
-from appliance.api.simulation import SIMULATED_PREFIXES
 from appliance.api.why.device import state_since
 from appliance.automations.automations import View
 from appliance.automations.policy import NEVER_BEGAN
@@ -22,6 +21,7 @@ from appliance.history.period import Period
 from appliance.home.model import AWAY
 from appliance.log_buffer import LogEntry, LogQuery
 from appliance.lua.executor import list_executions
+from appliance.store.record_keys import HOME_STATE_PREFIXES
 from appliance.tables.json_schema import (
     BOOLEAN,
     COUNT,
@@ -100,7 +100,7 @@ class StatusApi(ApiResource):
     @route("GET", "/diagnostics/state", Role.ADMIN, _STATE)
     async def list_state(self, call: Call) -> object:
         """Return the state of the home by store key, without secrets. Include values that are not stored yet."""
-        values = await self.hub.recorder.list_present(SIMULATED_PREFIXES)
+        values = await self.hub.recorder.list_present(HOME_STATE_PREFIXES)
         pairs = (b"%b:%b" % (orjson.dumps(key), value) for key, value in values.items())
         return b'{"values":{%b}}' % await asyncio.to_thread(b",".join, pairs)
 

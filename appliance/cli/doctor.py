@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from appliance.adapters.kinds import kind_of
-from appliance.cli.check import examine
+from appliance.cli.examination import examine
 from appliance.cli.hub_client import HubRequest, ask
 from appliance.cli.owner import become_owner
 from appliance.cli.paths import HubPaths

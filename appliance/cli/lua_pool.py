@@ -14,7 +14,7 @@ from appliance.lua.worker_pool import WorkerPool, build_pool
 
 
 @asynccontextmanager
-async def open_pool(settings: Config, clock: Clock, *home: Path) -> AsyncIterator[WorkerPool]:
+async def open_pool_as_owner(settings: Config, clock: Clock, *home: Path) -> AsyncIterator[WorkerPool]:
     """Start the Lua workers. If root started this process, this process and the workers switch to the user that owns
     the home.
 

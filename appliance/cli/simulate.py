@@ -14,7 +14,7 @@ from pathlib import Path
 
 from appliance import config
 from appliance.automations.triggers.base import TimedTrigger
-from appliance.cli.check import find_wrong_names
+from appliance.cli.examination import find_wrong_names
 from appliance.cli.hub_client import read_snapshot
 from appliance.cli.owner import as_owner, need_access
 from appliance.cli.paths import HubPaths

@@ -22,7 +22,7 @@ from appliance.adapters.lua_kinds.section import LuaSection
 from appliance.adapters.lua_kinds.section_recorder import SectionRecorder
 from appliance.adapters.redaction import Redaction
 from appliance.adapters.trial_home import TrialHome
-from appliance.cli.lua_pool import open_pool
+from appliance.cli.lua_pool import open_pool_as_owner
 from appliance.cli.named_files import write_private
 from appliance.cli.owner import as_owner, find_owner
 from appliance.cli.paths import HubPaths
@@ -138,7 +138,7 @@ class _Attempt:
         """Poll, then send the command, if any. Raise `ConfigFailed` for errors in file or settings, and `StartFailed`
         for other errors."""
         settings = config.parse(f"[scripts]\nmax_cpu_secs = {MAX_CALL_RUNNING_SECS}", str(file), {})
-        async with open_pool(settings, self._clock, data_dir, file) as pool, DeviceSession() as session:
+        async with open_pool_as_owner(settings, self._clock, data_dir, file) as pool, DeviceSession() as session:
             catalog = build_kind_catalog(file, [self._section], pool.describe, self._home.bus, pool)
             await catalog.load()
             loaded = catalog.find(self._section)

@@ -23,7 +23,7 @@ from appliance.automations.environment import Environment
 from appliance.automations.policy import Policy
 from appliance.automations.scheduled_calls import MICROSECOND, DelayedCall
 from appliance.automations.triggers.time import Interval
-from appliance.cli.lua_pool import open_pool
+from appliance.cli.lua_pool import open_pool_as_owner
 from appliance.cli.simulation.clock import SimulatedClock
 from appliance.cli.simulation.device_events import FileEvent, FileHook
 from appliance.cli.simulation.home import (
@@ -137,7 +137,7 @@ async def open_simulation(
     bus, limits = Bus(), settings.automations.runner
     registry = (environment := _environment(settings, stored, bus, clock)).registry
     work: dict[str, CtxFunction] = {}
-    async with open_pool(settings, clock, *home) as pool:
+    async with open_pool_as_owner(settings, clock, *home) as pool:
         operations = await _list_operations(settings, home[0], pool.describe)
         dispatcher, turn = SimulatedDispatcher(registry, bus, clock, operations), Turn()
 

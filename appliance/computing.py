@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 async def compute_apart(function: Callable[..., T], *arguments: Any) -> T:
-    """On a thread for kinds in Lua, run a function that takes milliseconds, and return its result."""
+    """On a thread for devices' answers, run a function that takes milliseconds, and return its result."""
     return await asyncio.get_running_loop().run_in_executor(_threads("kinds", 2), function, *arguments)
 
 

@@ -227,9 +227,9 @@ class AdapterRunner:
 
     async def _leave(self, adapter: Adapter) -> None:
         """Exit the adapter within a time limit. If the exit fails, ignore the failure."""
-        leaving = end_within(adapter.__aexit__(None, None, None), EXIT_TIMEOUT_SECS)
+        leaving = self._contained(adapter.__aexit__(None, None, None))
         with suppress(TimeoutError, AdapterFailed):
-            await self._contained(leaving)
+            await end_within(leaving, EXIT_TIMEOUT_SECS)
 
     async def _watch_start(self) -> None:
         """Publish a failure if the adapter neither starts nor makes progress within the time limit."""

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import codecs
 import re
+from collections.abc import Callable
 from traceback import clear_frames
+from typing import TypeVar
 from xml.etree.ElementTree import Element, ParseError
 
 from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import fromstring
 
+from appliance.computing import compute_apart
 from appliance.errors import Invalid
+
+MAX_XML_AT_ONCE = 4096
+"""Maximum number of bytes of XML that are parsed on the event loop."""
+
+T = TypeVar("T")
 
 _DECLARED = re.compile(rb"""\s*<\?xml[^>]*encoding=["']([\w.-]+)["']""")
 _FORBIDDEN = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]|\xef\xbf[\xbe\xbf]")
@@ -31,6 +39,11 @@ def parse_xml(text: bytes) -> Element:
             continue
         return root
     raise Invalid("something that is not XML")
+
+
+async def parse_at_once_or_apart(parse: Callable[[bytes], T], text: bytes) -> T:
+    """Return the result of this parser of XML. If the text is long, run the parser on a thread."""
+    return parse(text) if len(text) <= MAX_XML_AT_ONCE else await compute_apart(parse, text)
 
 
 def _repaired(text: bytes) -> bytes:

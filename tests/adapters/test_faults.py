@@ -275,6 +275,28 @@ ORDERS = ENDINGS | st.builds(
 )
 
 
+async def test_an_exit_that_exceeds_its_time_limit_is_not_logged_as_a_fault(
+    session: DeviceSession, clock: VirtualClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    has_ended = asyncio.Event()
+
+    async def linger(_: Adapter) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            has_ended.set()
+
+    Scripted.play([], farewell=linger)
+    with (
+        patch("appliance.adapters.adapter_runner.EXIT_TIMEOUT_SECS", 0.01),
+        patch("appliance.tasks.CANCEL_GRACE_SECS", 1),
+    ):
+        async with Stage(session, clock).runner("slow", Scripted):
+            await until(lambda: Scripted.runs == 1)
+    assert has_ended.is_set()
+    assert [each for each in caplog.records if each.levelno >= logging.ERROR] == []
+
+
 @settings(suppress_health_check=[*HealthCheck])
 @given(
     steps=st.lists(STEPS, max_size=8),

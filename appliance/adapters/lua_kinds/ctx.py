@@ -9,6 +9,7 @@ from typing import Any
 import orjson
 
 from appliance.adapters.device_http.client import HttpResponse
+from appliance.adapters.device_xml import parse_at_once_or_apart
 from appliance.adapters.lua_kinds.crypto import compute
 from appliance.adapters.lua_kinds.json_and_xml import compact_json, decode_xml
 from appliance.adapters.lua_kinds.kept_texts import KeptTexts
@@ -20,13 +21,10 @@ from appliance.adapters.lua_kinds.web_request import (
     read_request,
 )
 from appliance.adapters.redaction import Redaction
-from appliance.computing import compute_alone, compute_apart
+from appliance.computing import compute_alone
 from appliance.errors import AdapterFailed, Invalid, Unanswered, Unreachable, Unreadable
 from appliance.log_buffer import own_fields
 from appliance.tables.checks import number_within
-
-MAX_XML_AT_ONCE = 4096
-"""Size limit, in bytes, of XML that is decoded on the event loop. Larger texts are decoded on a thread."""
 
 _LEVELS = {
     "trace": logging.DEBUG,
@@ -147,8 +145,7 @@ class KindCtx:
 
     async def parse_xml(self, text: Any, _: Any) -> Any:
         """Parse XML. Return the root element as `{value}`, or `{fault}` for invalid XML."""
-        raw = text.encode("latin-1")
-        return decode_xml(raw) if len(raw) <= MAX_XML_AT_ONCE else await compute_apart(decode_xml, raw)
+        return await parse_at_once_or_apart(decode_xml, text.encode("latin-1"))
 
     async def crypto(self, name: Any, given: Any) -> str:
         """Run a function of the Lua table `crypto`."""

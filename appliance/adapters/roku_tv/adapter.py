@@ -17,7 +17,7 @@ from appliance.adapters.base import AdapterContext, CommandResult, Operation
 from appliance.adapters.confirmation import read_until, secs_to_confirm
 from appliance.adapters.device_http.client import HttpClient
 from appliance.adapters.device_http.errors import HttpRefused
-from appliance.adapters.device_xml import parse_xml
+from appliance.adapters.device_xml import parse_at_once_or_apart, parse_xml
 from appliance.adapters.polling import PollingAdapter
 from appliance.adapters.roku_tv.kind import RokuTv
 from appliance.errors import AdapterFailed, BadAnswer, Invalid, Unanswered, Unreachable, Unreadable
@@ -170,7 +170,7 @@ class RokuAdapter(PollingAdapter):
         """Read `device-info`. An unanswered request is repeated once."""
         answer = await self._request("GET", "/query/device-info")
         try:
-            return DeviceInfo.parse(answer)
+            return await parse_at_once_or_apart(DeviceInfo.parse, answer)
         except BadAnswer as error:
             raise BadAnswer(f"{self.http.address} {error}") from None
 

@@ -10,7 +10,7 @@ from typing import TypeVar
 from xml.etree.ElementTree import Element, ParseError
 
 from defusedxml import DefusedXmlException
-from defusedxml.ElementTree import fromstring
+from defusedxml.ElementTree import DefusedXMLParser
 
 from appliance.computing import compute_apart
 from appliance.errors import Invalid
@@ -30,13 +30,17 @@ def parse_xml(text: bytes) -> Element:
     """Return the root element. Raise `Invalid` for malformed XML, and for a document type declaration. The running
     time is proportional to the length."""
     for repair in (bytes, _repaired):
+        parser = DefusedXMLParser(forbid_dtd=True)
         try:
-            root: Element = fromstring(repair(text), forbid_dtd=True)
+            parser.feed(repair(text))
+            root: Element = parser.close()
         except DefusedXmlException:
             raise Invalid("XML that has a document type, which is not allowed") from None
         except (ParseError, ValueError, LookupError) as error:
             clear_frames(error.__traceback__)  # ElementTree's frames would keep the error and the XML in memory
             continue
+        finally:
+            vars(parser).clear()  # the parser and its handlers form a cycle, which would keep an incomplete tree
         return root
     raise Invalid("something that is not XML")
 

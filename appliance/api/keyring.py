@@ -77,6 +77,7 @@ class Keyring:
         self._clock = clock
         self._master_source = None if master_key is None else master_source
         self._on_master_reset = on_master_reset
+        self._created_now = 0
 
     def close(self) -> None:
         self.authenticator.close()
@@ -86,8 +87,15 @@ class Keyring:
 
         Raise `Invalid`, `StoreFailed`, or `AuthenticationUnavailable` on failure.
         """
-        if len(self.list_all()) >= MAX_KEYS:
+        if len(self.list_all()) + self._created_now >= MAX_KEYS:
             raise Invalid(f"the hub has {MAX_KEYS} keys and accepts no more; revoke keys that are no longer used")
+        self._created_now += 1
+        try:
+            return await self._create(label, role, hook)
+        finally:
+            self._created_now -= 1
+
+    async def _create(self, label: str, role: Role, hook: str | None) -> tuple[Key, str]:
         name = self._new_name()
         token = KeyToken.make(name).text
         token_hash, now = await self.authenticator.hasher.hash(token), self._clock.now()

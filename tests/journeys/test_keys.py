@@ -51,8 +51,12 @@ class TestMaking:
         name = (await make(app))["id"].removeprefix("key_")
         key = app.hub.keys.find(name)
         assert key is not None
-        more = (replace(key, id=f"key_{number}") for number in range(1, MAX_KEYS))
+        more = (replace(key, id=f"key_{number}") for number in range(1, MAX_KEYS - 1))
         await asyncio.gather(*map(app.hub.keys.put, more))
+        answers = await asyncio.gather(
+            *(app.post("/auth/keys", {"label": "one more", "role": "read"}) for _ in range(4))
+        )
+        assert sorted(each.status for each in answers) == [200, 400, 400, 400]
         answer = await app.post("/auth/keys", {"label": "one more", "role": "read"})
         assert (answer.status, answer.json["error"]) == (
             400,

@@ -58,6 +58,7 @@ def test_each_error_class_has_its_own_code_unless_the_remedy_is_the_same() -> No
     unanswered = (
         errors.NotFound,
         errors.TooManyChecks,
+        errors.TooManyConnections,
         errors.Unanswered,
         errors.Unreadable,
         errors.ConfigFailed,
@@ -67,5 +68,5 @@ def test_each_error_class_has_its_own_code_unless_the_remedy_is_the_same() -> No
     own = [kind for kind in kinds() if kind.__module__ == errors.__name__ and not issubclass(kind, shared)]
     codes = Counter(kind.code for kind in own)
     assert max(codes.values()) == 1, codes
-    assert errors.TooManyChecks.code == errors.RateLimited.code
+    assert errors.TooManyChecks.code == errors.TooManyConnections.code == errors.RateLimited.code
     assert errors.Unanswered.code == errors.Unreachable.code

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from appliance.cli.homeassistant import actions, automation, conditions, templates, triggers
+from appliance.cli.homeassistant import actions, automation, conditions, scripts, templates, triggers
 from appliance.cli.homeassistant.conditions import Declared
-from appliance.cli.homeassistant.entities import Entities
+from appliance.cli.homeassistant.entities import Entities, Script
 from appliance.cli.homeassistant.installation import read_installation
 from appliance.cli.homeassistant.not_translated import NotTranslated
 from appliance.cli.homeassistant.scope import Scope
@@ -626,6 +626,12 @@ def test_a_link_may_lead_to_another_file_in_the_folder_but_not_outside(tmp_path:
 def test_the_name_of_an_imported_file_is_valid(entities: Entities, alias: Any, expected: str) -> None:
     made = automation.translate({"id": 7, "alias": alias, "trigger": []}, "here", entities, set())
     assert made.name == checked_name(made.name) == expected
+
+
+@pytest.mark.parametrize("key", ["", " ", "\u202e"])
+def test_a_script_without_a_name_gets_one(entities: Entities, key: str) -> None:
+    entities.scripts[key] = Script(id="unnamed")
+    assert scripts.translate_script("here", key, {"alias": "", "sequence": []}, entities).name == "script"
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,7 @@ def translate_script(origin: str, key: str, definition: Any, entities: Entities)
         raise NotTranslated("this part is not a YAML mapping")
     if "use_blueprint" in definition:
         raise NotTranslated("the blueprint is not in this folder; in Home Assistant, choose 'Take control' first")
-    script, title = entities.scripts[key], title_of(definition.get("alias"), key)
+    script, title = entities.scripts[key], title_of(definition.get("alias"), key, "script")
     sequence = definition.get("sequence")
     actions = Actions(
         entities,

@@ -73,7 +73,7 @@ Handler = Callable[..., Awaitable[object]]
 
 class Route(Struct, frozen=True, kw_only=True, dict=True):
     """One method of one path. If the path contains `<device_id>`, the handler receives the device's id, even if the
-    request contains its alias.
+    request contains its alias (`app._resolving` replaces the alias).
 
     - `role`: the required role; None for public routes.
     - `handler`: a method of the class `resource`; its arguments are the call and the ids in the path.

@@ -229,17 +229,24 @@ def is_short(path: PurePosixPath) -> bool:
     return len(sizes) <= MAX_MEMBER_DEPTH and not is_long
 
 
+def is_inside(path: PurePosixPath) -> bool:
+    """Return whether the path stays inside the folder into which it is unpacked."""
+    return not path.is_absolute() and ".." not in path.parts
+
+
 def _read_member(tar: tarfile.TarFile, entry: tarfile.TarInfo, path: PurePosixPath, *, is_month: bool) -> bytes:
     """Return a member's content. For a month of history, return empty bytes. Raise `_Refused` if the member is not
     a plain file of a backup."""
     is_config = path.parts[:1] == (CONFIG_FOLDER,) and len(path.parts) > 1
+    shown = one_line(entry.name[:MAX_SHOWN_CHARS])
     if not is_short(path):
-        shown = one_line(entry.name[:MAX_SHOWN_CHARS])
         raise _Refused(f"contains a file whose path is too long or too deep ({shown}…)")
+    if not is_inside(path):
+        raise _Refused(f"contains a path outside its folder ({shown})")
     is_text = len(path.parts) == 2 and path.parts[0] == VERSIONS_FOLDER and is_version(path.name)
     is_ours = is_config or is_month or is_text or str(path) in (MANIFEST_FILE, STATE_FILE)
     stream = tar.extractfile(entry) if entry.isreg() else None
-    if stream is None or not is_ours or ".." in path.parts or "\0" in entry.name:
+    if stream is None or not is_ours or "\0" in entry.name:
         raise ValueError(entry.name)
     data, count = b"", 0
     while part := stream.read(PART_BYTES):

@@ -508,8 +508,6 @@ HOSTILE: dict[str, Callable[[Path], Path]] = {
     "state of the far future": lambda file: pack(
         file, entries(state={**HOME, "state/lamp:light:0": {"at": 1 << 60, "is": {}}})
     ),
-    "up and away": lambda file: pack(file, {**entries(), "config/../../evil": b"x"}),
-    "from the root": lambda file: pack(file, {**entries(), "/tmp/evil": b"x"}),
     "beside": lambda file: pack(file, {**entries(), "data/evil": b"x"}),
     "the folder itself": lambda file: pack(file, {**entries(), "config": b"x"}),
     "file and folder": lambda file: pack(file, {**entries(), "config/a": b"", "config/a/b": b""}),
@@ -523,6 +521,7 @@ HOSTILE: dict[str, Callable[[Path], Path]] = {
 
 
 TOO_DEEP = "contains a file whose path is too long or too deep"
+OUTSIDE = "contains a path outside its folder"
 TOO_LARGE = "unpacks to more than 320 MiB"
 RECORD = "contains an invalid record"
 ESCAPES = "a\x1b]0;PWN\x07"
@@ -565,6 +564,12 @@ def _add_huge_header(tar: tarfile.TarFile) -> None:
 REFUSED: dict[str, tuple[Callable[[Path], Path], str]] = {
     "deep": (lambda file: pack(file, {**entries(), f"config/{'a/' * 2000}b.lua": b""}), TOO_DEEP),
     "long": (lambda file: pack(file, {**entries(), f"config/{'x' * 300}": b""}), TOO_DEEP),
+    "up and away": (
+        lambda file: pack(file, {**entries(), "config/../evil": b"x"}),
+        f"{OUTSIDE} (config/../evil)",
+    ),
+    "from the root": (lambda file: pack(file, {**entries(), "/tmp/evil": b"x"}), f"{OUTSIDE} (/tmp/evil)"),
+    "a link up": (lambda file: pack(file, entries(), _link(tarfile.SYMTYPE, name="../evil")), OUTSIDE),
     "huge": (lambda file: pack(file, {**entries(), "config/x": bytes(archive.MAX_ARCHIVE_BYTES)}), TOO_LARGE),
     "huge by its own account": (lambda file: _raw(file, _lying_size(file)), TOO_LARGE),
     "many files": (

@@ -10,6 +10,13 @@ and their results), `refusals` (faults and exceeded limits), `retained_messages`
 `stored_texts` (texts kept across restarts). `templates/` renders announced templates within limits. `out/` publishes
 this hub's devices.
 
+A message takes this path: 1. `aiomqtt_client` reads it from the socket, and calls `Inbox.put`. 2.
+`MessageLoop.keep_reading` takes messages from the inbox, and processes them in steps. `Budget` parks a message that
+takes too much processor time. 3. `Discovery.process` stores a configuration. `MessageProcessor.process` converts any
+other message: it publishes events at once, and passes changed attributes to `ChangedDevices.note`. 4. After each
+batch, `keep_reading` calls `ChangedDevices.flush`. 5. `ChangedDevices` publishes each changed device with a
+`Publisher`, which passes the values to the registry.
+
 One object changes each state: `AnnouncedDevices.rebuild` the devices and the router, `AnnouncementStore` the
 configurations, `MessageProcessor` the values of the entities, `Commands` the pending commands, and
 `Subscriptions.keep` the subscriptions. At a new connection, `MessageLoop` empties `Inbox`, `Budget`, and

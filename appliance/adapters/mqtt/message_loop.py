@@ -1,4 +1,8 @@
-"""Processes the messages of one broker: takes them from the inbox, and does the timed work of their devices."""
+"""Creates the parts of one broker, and decides when waiting messages are processed.
+
+`keep_reading` processes the messages in the inbox, in batches. `keep_time` continues messages that were parked
+because they take too much processor time, and expires values.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +61,7 @@ log = logging.getLogger("adapters")
 
 
 class MessageLoop:
-    """Fills the inbox of one broker's devices, and processes the messages while `keep_reading` and `keep_time` run.
+    """The parts of one broker. Messages are processed while `keep_reading` and `keep_time` run.
 
     Without a connection to the broker, `connection` has the value None. `status` is the topic of the hub's status, if
     the adapter publishes it.

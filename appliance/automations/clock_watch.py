@@ -38,7 +38,7 @@ class ClockWatch:
 
     - `trust`: decides whether the clock can be trusted.
     - `steps`: reports changes of the clock.
-    - `is_trusted`: whether the clock was trusted at the last check.
+    - `was_trusted`: whether the clock was trusted at the last check.
     - `began`: the start of the hub in monotonic seconds; None means now.
     - `stopped_at`: the time of the last clean stop, or None if it is unknown.
     - `left_at`: the latest known time in the previous run, or None if it is unknown.
@@ -60,7 +60,7 @@ class ClockWatch:
         self._stopped_at = stopped_at
         # if the time equals MADE_AT, no later time is stored
         self.left_at = stopped_at or (trust.newest if trust.newest > MADE_AT else None)
-        self.is_trusted = trust.is_trusted()
+        self.was_trusted = trust.is_trusted()
         self._on_trusted: list[Callable[[], None]] = []
         self._checked_at = clock.monotonic()
         self._step = timedelta()
@@ -75,7 +75,7 @@ class ClockWatch:
 
     def when_trusted(self, do: Callable[[], None]) -> None:
         """Call `do` when the clock becomes trusted. Never call `do` if the clock is already trusted."""
-        if not self.is_trusted:
+        if not self.was_trusted:
             self._on_trusted.append(do)
 
     def check(self) -> ClockChange:
@@ -84,7 +84,7 @@ class ClockWatch:
         step, self._step = self._step, timedelta()
         earliest = self.clock.now() - timedelta(seconds=self.clock.monotonic() - self._checked_at)
         self._checked_at = self.clock.monotonic()
-        became_trusted = self.trust.is_trusted() and not self.is_trusted
+        became_trusted = self.trust.is_trusted() and not self.was_trusted
         if became_trusted:
             self._begin_to_trust()
         return ClockChange(earliest, step, became_trusted)
@@ -125,7 +125,7 @@ class ClockWatch:
     def _begin_to_trust(self) -> None:
         log.info("the clock is trusted now: schedules begin")
         self._report_forgotten()
-        self.is_trusted = True
+        self.was_trusted = True
         waiting, self._on_trusted = self._on_trusted, []
         for do in waiting:
             try:

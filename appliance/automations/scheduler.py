@@ -77,7 +77,7 @@ class Scheduler:
         `CalendarCall`."""
         call = CalendarCall(name=name, schedule=schedule, on_due=on_due, never_repeats=never_repeats, last=last)
         self._calendar_calls[call] = None
-        if self._watch.is_trusted:
+        if self._watch.was_trusted:
             self._begin(call, self._clock.now())
         self._changed.set()
         return call
@@ -113,7 +113,7 @@ class Scheduler:
             self._check_clock()
             await in_steps(self._clock, self._fire_delayed_calls())
             await in_steps(self._clock, self._fire_calendar_calls())
-            if self._delayed_calls or self._calendar_calls or (self._awaits_trust and not self._watch.is_trusted):
+            if self._delayed_calls or self._calendar_calls or (self._awaits_trust and not self._watch.was_trusted):
                 await self._clock.wait(self._changed, self._secs_to_next())
             else:
                 await self._changed.wait()
@@ -122,7 +122,7 @@ class Scheduler:
     def _check_clock(self) -> None:
         """Begin the calendar calls if the clock has become trusted. Compute them again if the clock was set back."""
         change = self._watch.check()
-        if not self._watch.is_trusted:
+        if not self._watch.was_trusted:
             return
         for call in self._calendar_calls:
             if change.became_trusted:

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 from appliance.api.frames import BY_EVENT, dropped_frame, fault_frame, frame_of, heartbeat_frame
 from appliance.api.http_server.websocket import WebSocket
+from appliance.api.http_server.websocket_protocol import encode_text_message
 from appliance.event_loop import loop_lag
 from appliance.home.bus import Bus, Rank
 from appliance.home.events import Event, KeyRevoked
@@ -51,7 +52,7 @@ class Reader:
     def beat(self) -> None:
         """Send a heartbeat if no frame waits."""
         if not self._frames and self.socket.is_writable:
-            self.socket.write(encode_text_frame(heartbeat_frame()))
+            self.socket.write(encode_text_message(heartbeat_frame()))
 
     def flush(self) -> None:
         """Write queued frames while the socket is writable. If frames were dropped, first write the number of
@@ -63,7 +64,7 @@ class Reader:
             count = min(MAX_FRAMES_PER_WRITE, len(self._frames))
             batch = [self._frames.popleft() for _ in range(count)]
             if self._dropped:
-                batch.insert(0, encode_text_frame(dropped_frame(self._dropped)))
+                batch.insert(0, encode_text_message(dropped_frame(self._dropped)))
                 self._dropped = 0
             self.socket.write(b"".join(batch))
 
@@ -80,7 +81,7 @@ class EventStream:
     def __init__(self, bus: Bus, capacity: int, start_errors: Iterable[Event] = ()) -> None:
         self._capacity = capacity
         self._readers: set[Reader] = set()
-        self._unread = [encode_text_frame(frame) for each in start_errors if (frame := frame_of(each)) is not None]
+        self._unread = [encode_text_message(frame) for each in start_errors if (frame := frame_of(each)) is not None]
         self._is_flush_due = False
         self._flushed_in = -1
         self.dropped = 0
@@ -133,7 +134,7 @@ class EventStream:
             log.error("event stream: %s could not be encoded: %s", type(event).__name__, error, exc_info=error)
             payload = fault_frame(event)
         if payload is not None:
-            self._put(encode_text_frame(payload))
+            self._put(encode_text_message(payload))
 
     def _disconnect(self, key_id: str) -> None:
         """Close the sockets that were opened with this key."""
@@ -163,12 +164,3 @@ class EventStream:
     def _flush(self) -> None:
         for reader in tuple(self._readers):
             reader.flush()
-
-
-def encode_text_frame(payload: bytes) -> bytes:
-    """Return a WebSocket text message as one unmasked frame (RFC 6455). The frame is the same for every reader."""
-    if len(payload) < 126:
-        return b"\x81%c%b" % (len(payload), payload)
-    if len(payload) < 1 << 16:
-        return b"\x81\x7e%b%b" % (len(payload).to_bytes(2, "big"), payload)
-    return b"\x81\x7f%b%b" % (len(payload).to_bytes(8, "big"), payload)

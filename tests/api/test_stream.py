@@ -19,8 +19,9 @@ from appliance.adapters.elgato_lights.simulator import LightSimulator
 from appliance.adapters.roku_tv.simulator import TvSimulator
 from appliance.api.frames import BY_EVENT, frame_of
 from appliance.api.http_server.websocket import WebSocket
+from appliance.api.http_server.websocket_protocol import encode_text_message
 from appliance.api.limits import ApiLimits
-from appliance.api.stream import EventStream, encode_text_frame
+from appliance.api.stream import EventStream
 from appliance.errors import Fault
 from appliance.event_loop import run
 from appliance.home import events
@@ -397,7 +398,7 @@ async def test_a_blocked_reader_of_two_hundred_loses_only_its_own_frames() -> No
         expected, length = hashlib.blake2b(), 0
         for number in range(total):
             event = note(number, 60)
-            data = encode_text_frame(frame_of(event) or b"")
+            data = encode_text_message(frame_of(event) or b"")
             expected.update(data)
             length += len(data)
             app.hub.bus.publish(event)

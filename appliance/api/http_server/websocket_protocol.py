@@ -129,3 +129,12 @@ def _handshake_of(request: Request) -> Handshake:
     if not all(value.isascii() for _, value in headers):
         raise MalformedRequest("the WebSocket handshake may only contain ASCII characters")
     return Handshake("/", Headers(headers), protocol=f"HTTP/{request.version}")
+
+
+def encode_text_message(payload: bytes) -> bytes:
+    """Return a text message as one unmasked frame (RFC 6455). The frame is the same for every client."""
+    if len(payload) < 126:
+        return b"\x81%c%b" % (len(payload), payload)
+    if len(payload) < 1 << 16:
+        return b"\x81\x7e%b%b" % (len(payload).to_bytes(2, "big"), payload)
+    return b"\x81\x7f%b%b" % (len(payload).to_bytes(8, "big"), payload)

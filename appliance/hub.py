@@ -87,7 +87,7 @@ class Hub:
     document: Document
     recorder: Recorder
     crashes: CrashCounter
-    changes: LayoutChanges
+    layout_changes: LayoutChanges
     keys: Keys
     health: Health
     history: HomeHistory
@@ -155,7 +155,7 @@ class Hub:
             stack.enter_context(self.log)
             store = await enter(self._store)
             self.document, self.recorder, self.crashes = store.document, store.recorder, store.crashes
-            self.changes, self.keys = store.changes, store.keys
+            self.layout_changes, self.keys = store.layout_changes, store.keys
             has_crashed_often = await self.crashes.note_start(has_crashed=self._store.has_crashed)
             if has_crashed_often and config.automations.enabled:
                 self.safe_mode.begin_after_crashes(self.crashes)

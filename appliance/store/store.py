@@ -50,7 +50,7 @@ class Store:
     document: Document
     recorder: Recorder
     crashes: CrashCounter
-    changes: LayoutChanges
+    layout_changes: LayoutChanges
     keys: Keys
     stopped_at: datetime | None
     has_crashed: bool
@@ -96,8 +96,8 @@ class Store:
             recorder = Recorder(self._registry, self._bus, self.document, self._clock, flush_secs=self._flush_secs)
             self.recorder = await stack.enter_async_context(recorder)
             self.crashes = CrashCounter(self.document, self._clock, read_boot_id())
-            changes = LayoutChanges(self._registry, self.document, self._clock)
-            self.changes = await stack.enter_async_context(changes)
+            layout_changes = LayoutChanges(self._registry, self.document, self._clock)
+            self.layout_changes = await stack.enter_async_context(layout_changes)
             self.keys = Keys(self.document, self._bus, self._ignore_malformed)
             self._stack = stack.pop_all()
             self._is_entered = True

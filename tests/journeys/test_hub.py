@@ -115,7 +115,7 @@ async def test_a_response_that_is_sent_in_parts_is_complete(app: App) -> None:
     rooms = [Room(id=f"r{number:03}", name="n" * 1000) for number in range(600)]
 
     async def put(room: Room) -> None:
-        await app.hub.changes.make(lambda layout, _: layout.put_room(room))
+        await app.hub.layout_changes.make(lambda layout, _: layout.put_room(room))
 
     await asyncio.gather(*map(put, rooms))
     answer = await app.get("/rooms")

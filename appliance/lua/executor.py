@@ -191,10 +191,10 @@ class Executor:
     def count_running(self, id_: str) -> int:
         return len(_of(id_, self._running))
 
-    def cancel_execution(self, number: str) -> bool:
+    def cancel_execution(self, execution_id: str) -> bool:
         """Cancel the execution. Return whether the execution was running or waiting."""
         for execution in (*self._running, *self._all_waiting()):
-            if execution.id == number:
+            if execution.id == execution_id:
                 self.cancel(execution, CANCELLED)
                 return True
         return False
@@ -379,7 +379,7 @@ def list_executions(executors: Iterable[Executor], id_: str | None = None) -> li
     return sorted(every, key=lambda each: each.started_at)
 
 
-def cancel_execution(executors: Iterable[Executor], number: str) -> None:
+def cancel_execution(executors: Iterable[Executor], execution_id: str) -> None:
     """Cancel the execution. Raise `NotFound` if the execution is neither running nor waiting."""
-    if not any(executor.cancel_execution(number) for executor in executors):
-        raise NotFound("execution", number)
+    if not any(executor.cancel_execution(execution_id) for executor in executors):
+        raise NotFound("execution", execution_id)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from contextlib import AbstractAsyncContextManager
 from functools import partial
 from typing import Any
 
@@ -12,7 +11,7 @@ from appliance.adapters.dispatch import Dispatcher
 from appliance.adapters.kinds import kind_of
 from appliance.adapters.lua_kinds.section import LuaSection
 from appliance.adapters.mqtt.kind import Mqtt
-from appliance.adapters.mqtt.out.section_publishers import SectionPublishers
+from appliance.adapters.mqtt.out.section_publishers import Publishers, SectionPublishers
 from appliance.adapters.running_adapters import RunningAdapters
 from appliance.clock import Clock
 from appliance.config import Config
@@ -26,7 +25,7 @@ from appliance.store.store import Store
 
 log = logging.getLogger("hub")
 
-BuildPublishers = Callable[[str, Mqtt, Collection[str]], Awaitable[list[AbstractAsyncContextManager[Any]]]]
+BuildPublishers = Callable[[str, Mqtt, Collection[str]], Awaitable[Publishers]]
 """Returns the publishers for one MQTT section. The arguments are the section's name, its settings, and the names
 of all MQTT sections."""
 

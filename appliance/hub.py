@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from contextlib import AsyncExitStack
 from functools import partial
 from math import inf
 from pathlib import Path
@@ -22,7 +22,7 @@ from appliance.adapters.kinds import kind_of, list_operations
 from appliance.adapters.late_session import LateSession
 from appliance.adapters.mqtt.kind import Mqtt
 from appliance.adapters.mqtt.out.home_access import FrameOf, HomeAccess, no_frame
-from appliance.adapters.mqtt.out.section_publishers import build_publishers
+from appliance.adapters.mqtt.out.section_publishers import Publishers, build_publishers
 from appliance.adapters.publisher import Publisher
 from appliance.adapters.running_adapters import RunningAdapters
 from appliance.automations.automations import Automations, build_automation_catalog
@@ -331,9 +331,7 @@ class Hub:
             lua_host=self.kinds,
         )
 
-    async def _build_publishers(
-        self, name: str, settings: Mqtt, every_broker: Collection[str]
-    ) -> list[AbstractAsyncContextManager[Any]]:
+    async def _build_publishers(self, name: str, settings: Mqtt, brokers: Collection[str]) -> Publishers:
         """Return the objects that publish the home on the section's broker."""
         home = HomeAccess(
             registry=self.registry,
@@ -348,8 +346,8 @@ class Hub:
             is_stopping=lambda: self.is_stopping,
             frame_of=self._frame_of,
         )
-        root, secrets_of = self._config.root, self._store.secrets_of
-        return await build_publishers({name: settings}, secrets_of, home, self.clock, root, every_broker)
+        secrets, root = self._store.secrets_of(name), self._config.root
+        return await build_publishers(name, settings, secrets, home, self.clock, root, brokers)
 
     def _build_environment(self) -> Environment:
         trust, stopped_at = self.recorder.trust, self._store.stopped_at

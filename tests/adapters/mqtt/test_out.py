@@ -252,7 +252,7 @@ async def test_only_outdated_messages_of_this_hub_are_cleared(broker: Broker, ke
         task, before = asyncio.create_task(follow()), replace(home.settings, hub_id="here", publish=True)
         for settings, expected in ((before, ["homeassistant" + CONFIG, "lares/here" + STATE]),
                                  (replace(before, **changed), left)):  # fmt: skip
-            publishers = await build_publishers({"mqtt": settings}, lambda _: kept, access, home.clock, Path())
+            publishers = await build_publishers("mqtt", settings, kept, access, home.clock, Path(), ["mqtt"])
             async with contextlib.AsyncExitStack() as stack:
                 for publisher in publishers:
                     await stack.enter_async_context(publisher)
@@ -261,9 +261,7 @@ async def test_only_outdated_messages_of_this_hub_are_cleared(broker: Broker, ke
                 await until(lambda s=settings, w=is_stored: stored(kept) == w)  # type: ignore[misc]
         assert foreign in retained and stays("here") == (key == "discovery_prefix")
         assert of_lamp() == left
-        again = await build_publishers(
-            {"mqtt": replace(before, **changed)}, lambda _: kept, access, home.clock, Path()
-        )
+        again = await build_publishers("mqtt", replace(before, **changed), kept, access, home.clock, Path(), ["mqtt"])
         assert len(again) == (0 if key == "publish" else 1)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)

@@ -4,7 +4,7 @@ topics."""
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from pathlib import Path
 from typing import Any
@@ -29,13 +29,14 @@ log = logging.getLogger("adapters")
 PUBLISH_RETRY_SECS = 60.0
 """Pause before a publisher tries again to store its ids and its run number."""
 
-BuildPublishers = Callable[[], Awaitable[list[AbstractAsyncContextManager[Any]]]]
+Publishers = list[AbstractAsyncContextManager[Any]]
+"""Objects that publish, or clear old topics, inside their `async with` block."""
 
 
 class SectionPublishers:
     """Starts the publishers of a section once their ids and the run number are stored."""
 
-    def __init__(self, name: str, build: BuildPublishers, clock: Clock) -> None:
+    def __init__(self, name: str, build: Callable[[], Awaitable[Publishers]], clock: Clock) -> None:
         self._name = name
         self._build = build
         self._clock = clock
@@ -68,40 +69,34 @@ class SectionPublishers:
 
 
 async def build_publishers(
-    adapters: Mapping[str, Any],
-    secrets_of: Callable[[str], Secrets],
+    name: str,
+    settings: Mqtt,
+    secrets: Secrets,
     home: HomeAccess,
     clock: Clock,
     root: Path,
-    every_broker: Collection[str] = (),
-) -> list[AbstractAsyncContextManager[Any]]:
-    """Return a publisher for each section with `publish = true`. Each publisher is an async context manager that
-    publishes (or clears old topics) inside its `async with` block.
+    brokers: Collection[str],
+) -> Publishers:
+    """Return the publisher of a section with `publish = true`. If the section no longer publishes to topics of an
+    earlier run, also return an object that clears these topics.
 
-    Topics to which a section no longer publishes are cleared. `every_broker` contains the names of all MQTT sections,
-    and can change later. Devices of these sections are not published.
-
-    Raise `StoreFailed` if the run number cannot be saved.
+    `brokers` contains the names of all MQTT sections, and can change later. Devices of these sections are not
+    published. Raise `StoreFailed` if the run number cannot be saved.
     """
-    brokers = {name: settings for name, settings in adapters.items() if isinstance(settings, Mqtt)}
-    publishers: list[AbstractAsyncContextManager[Any]] = []
-    for name, settings in brokers.items():
-        secrets = secrets_of(name)
-        if (before := published_topics(secrets)) is None and not settings.publish:
-            continue
-        # Imported only if a section publishes, because this module imports the MQTT library.
-        from appliance.adapters.mqtt.out.hub_publisher import HubPublisher
-        from appliance.adapters.mqtt.out.withdrawal import withdrawal
+    if (before := published_topics(secrets)) is None and not settings.publish:
+        return []
+    # Imported only if a section publishes, because this module imports the MQTT library.
+    from appliance.adapters.mqtt.out.hub_publisher import HubPublisher
+    from appliance.adapters.mqtt.out.withdrawal import withdrawal
 
-        hub_id, located = await hub_id_of(settings, secrets), settings.located(root)
-        client_id = await client_id_of(name, secrets)
-        now = HubTopics(hub_id, settings.discovery_prefix) if settings.publish else None
-        if before is not None and before != now:
-            publishers.append(withdrawal(located, before, now, secrets, clock, f"{client_id}-back"))
-        if settings.publish:
-            await keep_published(secrets, before or now)
-            boot = await next_boot(secrets, clock)
-            publishers.append(
-                HubPublisher(located, hub_id, boot, home, clock, every_broker or brokers, f"{client_id}-out")
-            )
+    publishers: Publishers = []
+    hub_id, located = await hub_id_of(settings, secrets), settings.located(root)
+    client_id = await client_id_of(name, secrets)
+    now = HubTopics(hub_id, settings.discovery_prefix) if settings.publish else None
+    if before is not None and before != now:
+        publishers.append(withdrawal(located, before, now, secrets, clock, f"{client_id}-back"))
+    if settings.publish:
+        await keep_published(secrets, before or now)
+        boot = await next_boot(secrets, clock)
+        publishers.append(HubPublisher(located, hub_id, boot, home, clock, brokers, f"{client_id}-out"))
     return publishers

@@ -14,6 +14,7 @@ from appliance.automations.definition import AutomationDefinition
 from appliance.automations.names import HomeNames, PastNames, RemovedDevice
 from appliance.clock import Clock, to_millis
 from appliance.errors import Fault
+from appliance.history.packed_records import PackedRecords
 from appliance.home.bus import Bus
 from appliance.home.events import (
     AdapterAnswered,
@@ -23,7 +24,6 @@ from appliance.home.events import (
     DeviceStateChanged,
     Event,
 )
-from appliance.home.packed_records import PackedRecords
 from appliance.log_limit import log_warnings
 from appliance.lua.catalog import LoadedFile
 from appliance.store.record_keys import REMOVED_PREFIX, SENT_PREFIX

@@ -13,6 +13,7 @@ from typing import Any
 from appliance import config
 from appliance.automations.name_watcher import read_past
 from appliance.cli.hub_client import HubRequest, ask, read_state
+from appliance.cli.lua_form import lua_commands, lua_value
 from appliance.cli.owner import as_owner
 from appliance.cli.paths import HubPaths
 from appliance.cli.terminal import counted, fit, paint, say
@@ -20,7 +21,6 @@ from appliance.errors import ConfigFailed, StartFailed
 from appliance.home.capabilities import UNITS
 from appliance.home.command_specs import CommandSpec
 from appliance.home.json_shapes import DEVICE
-from appliance.home.lua_form import lua_commands, lua_value
 from appliance.home.values import describe
 from appliance.lua.folder import folders_of
 from appliance.lua.source import Source

@@ -19,11 +19,11 @@ from appliance.history.card_lines import (
 )
 from appliance.history.execution_history import ExecutionEntry, ExecutionStatus
 from appliance.history.hours import Hour, NumberHours
+from appliance.history.packed_records import PackedRecords
 from appliance.history.series import SERIES_BYTES, Series, ValueParts, split_number
 from appliance.home.bus import Bus, Rank
 from appliance.home.events import CommandEnded, DeviceRemoved, DeviceStateChanged, Event
 from appliance.home.model import AWAY
-from appliance.home.packed_records import PackedRecords
 
 MAX_ATTRIBUTES = 8192
 """Maximum number of attributes on the card. The history of further attributes is only in memory."""

@@ -13,12 +13,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from appliance.clock import Clock, from_millis, to_millis
+from appliance.history.packed_records import PackedRecords
 from appliance.history.period import FIRST_DATED_MS, Period
 from appliance.history.series import HOUR_MS, MAX_ENTRIES, MINUTE_MS, Series
 from appliance.home.bus import Bus, Rank
 from appliance.home.events import DeviceRoomChanged, DeviceStateChanged, Event
 from appliance.home.model import Device
-from appliance.home.packed_records import PackedRecords
 
 _ROOM = ""
 """The series name for a device's past rooms. No attribute has this name."""

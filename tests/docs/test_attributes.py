@@ -6,10 +6,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from appliance.cli.lua_form import example_of, lua_value
 from appliance.home.capabilities import CAPABILITIES, KNOWN_ATTRIBUTES, Capability
 from appliance.home.command_specs import CommandSpec
 from appliance.home.commands import VALUED_ACTIONS
-from appliance.home.lua_form import example_of, lua_value
 from tests.docs.pages import DOCS
 
 PAGE = DOCS / "attributes.md"

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from appliance.cli.lua_form import example_of, lua_commands, lua_value, range_of
 from appliance.home.capabilities import CAPABILITIES
 from appliance.home.command_specs import CommandSpec, check_offered
 from appliance.home.commands import VALUED_ACTIONS, Command
-from appliance.home.lua_form import example_of, lua_commands, lua_value, range_of
 from tests.fakes.rows import each_row
 
 SPECS = [

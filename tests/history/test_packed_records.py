@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from appliance.home.packed_records import PackedRecords
+from appliance.history.packed_records import PackedRecords
 
 
 def test_packed_records_are_found_by_their_whole_id() -> None:

@@ -55,7 +55,8 @@ class Keyring:
     - `authenticator`: accepts these keys.
     - `master_key`: a configured master key, which replaces the hub's own master key.
     - `master_source`: the place where `master_key` is configured.
-    - `first_used`: called with a key's id when the key is first used.
+    - `first_used`: called with the key's id after each newly verified token in this process, but never for a
+      configured master key. Must be idempotent, because each start of the hub verifies tokens again.
     - `on_master_reset`: called after the master key was replaced.
 
     Only the returned token contains the secret. The hub neither stores nor logs the secret. One thread computes all

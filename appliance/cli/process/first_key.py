@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import os
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 from appliance.api.keyring import Keyring, make_master
@@ -32,19 +30,19 @@ async def open_keyring(auth: Auth, keys: Keys, data_dir: Path, clock: Clock) -> 
 
 def keyring_of(auth: Auth, keys: Keys, data_dir: Path, clock: Clock) -> Keyring:
     """Return a keyring that removes the first key's file when the key is first used or replaced."""
+    key_file = first_key(data_dir)
 
-    def forget_first_key() -> None:
-        # if the file remains, no harm is done, because the hub no longer needs the file
-        with contextlib.suppress(OSError):
-            first_key(data_dir).unlink()
+    def forget_used(key_id: str) -> None:
+        if key_id == MASTER:
+            _remove(key_file, is_used=True)
 
     return Keyring(
         keys,
         clock,
         master_key=auth.master_key,
         master_source=auth.source,
-        first_used=None if auth.master_key is not None else _remover(first_key(data_dir)),
-        on_master_reset=forget_first_key,
+        first_used=forget_used,
+        on_master_reset=lambda: _remove(key_file, is_used=False),
     )
 
 
@@ -70,15 +68,15 @@ async def _make(keys: Keys, key_file: Path, clock: Clock) -> None:
         log.warning("the master key was created; it is in %s until its first use", key_file)
 
 
-def _remover(key_file: Path) -> Callable[[str], None]:
-    def remove(key_id: str) -> None:
-        if key_id != MASTER or not key_file.exists():
-            return
-        try:
-            key_file.unlink(missing_ok=True)
-        except OSError as error:
+def _remove(key_file: Path, *, is_used: bool) -> None:
+    """Remove the file, which the hub no longer needs. After a use, log the removal or its failure."""
+    if not key_file.exists():
+        return
+    try:
+        key_file.unlink(missing_ok=True)
+    except OSError as error:
+        if is_used:
             log.warning("the master key has been used, but %s cannot be removed: %s", key_file, error.strerror)
-        else:
+    else:
+        if is_used:
             log.info("the master key has been used; %s is removed", key_file)
-
-    return remove

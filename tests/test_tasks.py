@@ -268,13 +268,12 @@ def test_long_requests_that_arrive_together_are_served_in_separate_turns() -> No
     assert len({*turns}) == 4
 
 
-def test_requests_that_wait_for_a_short_turn_continue_in_their_order_and_a_few_per_turn() -> None:
+def test_requests_that_wait_in_line_continue_in_their_order_and_a_few_per_turn() -> None:
     served: list[tuple[int, int]] = []
 
     async def serve(number: int) -> None:
-        if number == 0:
-            time.sleep(2 * SHORT_TURN_SECS)  # noqa: ASYNC251 - that makes the turn long
-        await wait_for_short_turn()
+        loop: Any = asyncio.get_running_loop()
+        await loop.wait_in_line()
         served.append((loop_lag().turns, number))
 
     async def serve_all() -> None:

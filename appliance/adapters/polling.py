@@ -242,9 +242,7 @@ class PollingAdapter(Adapter):
         except TimeoutError:
             raise self.timeout_error(secs, is_answered=self.answers != answers_before) from None
         except Unreachable as error:
-            if self.answers == answers_before:
-                raise
-            raise Unanswered(str(error)) from None
+            raise self.http.convert_if_answered(error, answers_before) from None
         self.misses = 0
         self.record_contact()
         return result
@@ -253,7 +251,7 @@ class PollingAdapter(Adapter):
         """Return the error of work that took longer than `secs`."""
         if is_answered:
             return Unanswered(f"{self.http.address} took longer than {secs:g} s")
-        return Unreachable(f"{self.http.address} does not answer (no data for {secs:g} s)")
+        return self.http.timeout_error(secs)
 
     def on_unreachable(self, error: Unreachable) -> None:
         """Treat one unanswered command as an outage."""

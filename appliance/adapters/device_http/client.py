@@ -137,6 +137,15 @@ class HttpClient:
         except _FAILURES as error:
             raise self._convert(error, path) from None
 
+    def timeout_error(self, secs: float) -> Unreachable:
+        """Return the error of a request without data for this number of seconds."""
+        return Unreachable(f"{self.address} does not answer (no data for {secs:g} s)")
+
+    def convert_if_answered(self, error: Unreachable, answers_before: int) -> Unreachable | Unanswered:
+        """Return an `Unanswered` if a response has arrived since `answers` was `answers_before`, because the address
+        is reachable then. Otherwise, return the error."""
+        return error if self.answers == answers_before else Unanswered(str(error))
+
     def _convert(self, error: Exception, path: str) -> AdapterFailed:
         """Return a `BadAnswer` if the device answered, otherwise an `Unreachable`."""
         failure: AdapterFailed

@@ -16,7 +16,7 @@ from appliance.adapters.lua_kinds.section import SectionSettings
 from appliance.adapters.lua_kinds.web_request import WebRequest
 from appliance.adapters.redaction import secret_words
 from appliance.adapters.secret_files import secret_of
-from appliance.errors import BadAnswer, Invalid, Unanswered, Unreachable
+from appliance.errors import BadAnswer, Invalid
 from appliance.tables.checks import format_value, nearest, suggest
 from appliance.tasks import time_limit
 
@@ -79,8 +79,7 @@ class Origins:
             async with time_limit(request.timeout_secs):
                 return await self._send(client, request)
         except TimeoutError:
-            sentence = f"{client.address} does not answer (no data for {request.timeout_secs:g} s)"
-            raise (Unreachable if client.answers == answers else Unanswered)(sentence) from None
+            raise client.convert_if_answered(client.timeout_error(request.timeout_secs), answers) from None
 
     async def _send(self, client: HttpClient, request: WebRequest) -> HttpResponse:
         sent: dict[str, Any] = {"params": request.query or None, "json": request.json}

@@ -29,12 +29,9 @@ class PollReading:
         """Return whether the device was published in full, or removed, during the poll."""
         return device_id in self._devices
 
-    def record_report(self, report: Report, registry: Registry) -> None:
-        """Record the devices that a report publishes in full or removes. Call this method before the report is
-        applied."""
+    def record_report(self, report: Report) -> None:
+        """Record the devices that a report publishes in full."""
         self._devices |= {each.device_id for each in report.observations}
-        if report.present is not None:
-            self._devices |= {each for each in registry.ids_of(report.adapter) if each not in report.present}
 
     def without_older(self, report: Report, registry: Registry) -> Report:
         """Return the poll's report. Readings are replaced with data that was published during the poll."""

@@ -29,8 +29,8 @@ class Publisher(AdapterHealth):
 
     @contextmanager
     def reading(self) -> Iterator[PollReading]:
-        """Yield a `PollReading` for the time from a poll's request to its answer. Pass this object to `report` with
-        the poll's report.
+        """Yield a `PollReading` for the time from a poll's request to its answer. Pass this object to `report_parts`
+        with the poll's report.
 
         Data that is published during the poll is newer than the poll, so the report does not overwrite it.
         """
@@ -54,7 +54,7 @@ class Publisher(AdapterHealth):
 
     def device(self, observation: Observation) -> None:
         """Publish a complete device, known or new."""
-        self.report(Report(adapter=self.name, observations=(observation,)))
+        self._publish_part(Report(adapter=self.name, observations=(observation,)))
 
     def removed(self, device_id: str) -> None:
         """Publish that this device no longer exists. An unknown device is ignored."""
@@ -62,23 +62,20 @@ class Publisher(AdapterHealth):
             each.record_device(device_id)
         self._registry.remove(self.name, device_id)
 
-    def report(self, report: Report, reading: PollReading | None = None) -> None:
-        """Publish observations of some or all devices. If the observations come from a poll, pass the poll's
-        `reading`."""
-        if reading is not None:
-            report = reading.without_older(report, self._registry)
-        for each in self._readings:
-            each.record_report(report, self._registry)
-        self._registry.apply(report)
+    def report(self, report: Report) -> None:
+        """Publish observations of some or all devices."""
+        for _ in self.report_parts(report):
+            pass
 
     def report_parts(self, report: Report, reading: PollReading | None = None) -> Iterator[None]:
-        """Publish like `report`, in parts of `MAX_OBSERVATIONS_AT_ONCE`. Between two parts, other tasks can run."""
+        """Publish like `report`, in parts of `MAX_OBSERVATIONS_AT_ONCE`. Between two parts, other tasks can run. If
+        the observations come from a poll, pass the poll's `reading`."""
         seen, size = report.observations, MAX_OBSERVATIONS_AT_ONCE
         last = max(len(seen) - 1, 0) // size * size
         for at in range(0, last, size):
-            self.report(replace(report, present=None, observations=seen[at : at + size]), reading)
+            self._publish_part(replace(report, present=None, observations=seen[at : at + size]), reading)
             yield
-        self.report(replace(report, present=None, observations=seen[last:]), reading)
+        self._publish_part(replace(report, present=None, observations=seen[last:]), reading)
         if report.present is None:
             return
         present = (report if reading is None else reading.without_older(report, self._registry)).present or ()
@@ -86,6 +83,14 @@ class Publisher(AdapterHealth):
             yield
             if reading is None or not reading.has_device(device_id):
                 self.removed(device_id)
+
+    def _publish_part(self, report: Report, reading: PollReading | None = None) -> None:
+        """Publish the observations of a report without `present`."""
+        if reading is not None:
+            report = reading.without_older(report, self._registry)
+        for each in self._readings:
+            each.record_report(report)
+        self._registry.apply(report)
 
     def attributes(self, device_id: str, attributes: Mapping[str, Value]) -> None:
         """Publish some attributes of a known device, and leave its other attributes unchanged."""

@@ -215,7 +215,8 @@ def test_a_poll_does_not_restore_a_value_that_a_push_removed() -> None:
     publish = Publisher("a", home.registry, home.bus, home.clock)
     with publish.reading() as reading:
         publish.attributes("a:1", {"brightness": None, "power": "on"})
-        publish.report(Report(adapter="a", observations=(seen(power="off", brightness=5),)), reading)
+        report = Report(adapter="a", observations=(seen(power="off", brightness=5),))
+        list(publish.report_parts(report, reading))
     assert home.device().attributes == {"power": "on", "state": "online"}
 
 

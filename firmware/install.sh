@@ -1,6 +1,7 @@
 #!/bin/sh
 # Installs, upgrades, rolls back, and removes Lares on systems with systemd and on OpenWrt. Configuration and data are
-# never removed. `lares upgrade` runs this script from within the new file. The exit codes are defined in sysexits.h.
+# never removed. `lares upgrade FILE` runs this script from within the new file, and `lares upgrade --rollback` from
+# within the current file. The exit codes are defined in sysexits.h.
 set -eu
 
 usage() {

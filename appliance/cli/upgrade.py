@@ -45,14 +45,9 @@ def upgrade(arguments: argparse.Namespace) -> int:
     if not os.access(target.parent, os.W_OK) or (is_installed and os.geteuid() != 0):
         raise for_its_user(target)
     held = _lock(target.parent)
-    if arguments.rollback:
-        data = None
-        script = _read_installer(target.read_bytes(), target) if is_installed else ""
-    else:
-        data = _read_verified(Path(arguments.file))
-        script = _read_installer(data, Path(arguments.file))
+    data = None if arguments.rollback else _read_verified(Path(arguments.file))
     if is_installed:
-        _run_installer(script, target, data, held)
+        return _run_installer(target, data, held)
     become_owner(target)
     return _replace(arguments, target, data)
 
@@ -87,7 +82,8 @@ def _find_target(file: str | None) -> Path:
 
 
 def _read_verified(file: Path) -> bytes:
-    """Return the file's content. Raise `StartFailed` if the content does not match the checksum file."""
+    """Return the file's content. Raise `StartFailed` if the content does not match the checksum file, or is not a
+    complete lares.pyz."""
     checksum_file = file.with_name(f"{file.name}.sha256")
     try:
         with open_named(file) as stream:
@@ -102,22 +98,28 @@ def _read_verified(file: Path) -> bytes:
         if stated[:1] != [hashlib.sha256(data).hexdigest().encode()]:
             raise StartFailed(f"{file} does not match {checksum_file.name}; download both again", os.EX_DATAERR)
         say(f"{file} matches {checksum_file.name}")
+    _check_archive(data, file)
     return data
 
 
-def _read_installer(data: bytes, file: Path) -> str:
-    """Return the installation script. Raise `StartFailed` if the file is damaged or lacks the script."""
+def _check_archive(data: bytes, file: Path) -> None:
+    """Raise `StartFailed` if the file is damaged or lacks the installation script."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             damaged = archive.testzip()
-            script = archive.read(INSTALLER).decode()
+        _read_installer(data)
     except KeyError:
         raise StartFailed(f"{file} is not a lares.pyz of version 0.3.0 or later", os.EX_DATAERR) from None
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, UnicodeDecodeError) as error:
         raise StartFailed(f"{file} is damaged or not lares.pyz; download it again ({error})", os.EX_DATAERR) from None
     if damaged is not None:
         raise StartFailed(f"{damaged} in {file} is damaged; download the file again", os.EX_DATAERR)
-    return script
+
+
+def _read_installer(data: bytes) -> str:
+    """Return the installation script in the content of a lares.pyz."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        return archive.read(INSTALLER).decode()
 
 
 def _sibling_of(target: Path, word: str) -> Path:
@@ -131,16 +133,24 @@ def _not_written(target: Path, error: OSError) -> StartFailed:
     return StartFailed(f"{target} cannot be replaced: {reason}; the current version is unchanged", os.EX_CANTCREAT)
 
 
-def _run_installer(script: str, target: Path, data: bytes | None, held: int) -> NoReturn:
-    """Replace this process with the script, which reports the result and removes this process's unpacked files.
-    The script inherits the lock as descriptor 9, because 9 is the highest descriptor that every shell supports."""
-    words, new = ["rollback"], _sibling_of(target, "new")
-    if data is not None:
+def _run_installer(target: Path, data: bytes | None, held: int) -> NoReturn:
+    """Replace this process with the script in the new data or, if `data` is None, with the script in the current
+    file, which rolls back.
+
+    The script reports the result, and removes this process's unpacked files. The script inherits the lock as
+    descriptor 9, because 9 is the highest descriptor that every shell supports.
+    """
+    if data is None:
+        current = target.read_bytes()
+        _check_archive(current, target)
+        script, words = _read_installer(current), ["rollback"]
+    else:
+        new = _sibling_of(target, "new")
+        script, words = _read_installer(data), ["install", str(new)]
         try:
             write_file(new, data, 0o755)
         except OSError as error:
             raise _not_written(target, error) from None
-        words = ["install", str(new)]
     write("")
     os.dup2(held, 9)
     environment = os.environ | {"LARES_UPGRADE_IS_LOCKED": "yes"}
@@ -148,8 +158,8 @@ def _run_installer(script: str, target: Path, data: bytes | None, held: int) -> 
 
 
 def _replace(arguments: argparse.Namespace, target: Path, data: bytes | None) -> int:
-    """Replace a file that no service uses, with new data or with the previous version. First check the new
-    content."""
+    """Replace a file that no service uses, with the new data or, if `data` is None, with the previous version (a
+    rollback). First check the new content."""
     disk, new, previous = Disk(target.parent), _sibling_of(target, "new"), _sibling_of(target, "previous")
     if data is None and not previous.exists():
         raise StartFailed(f"there is no previous version {previous}", os.EX_NOINPUT)

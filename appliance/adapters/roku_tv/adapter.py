@@ -52,7 +52,11 @@ class DeviceInfo(Struct, frozen=True, kw_only=True):
 
     @property
     def is_on(self) -> bool:
-        """Whether the TV is on. A stick without a power mode is always on."""
+        """Whether the TV is on. A stick without a power mode is always on.
+
+        Any other mode counts as off. A TV that is on reports only `PowerOn`, but the mode of a TV in standby depends
+        on the model: `Ready`, `DisplayOff`, or `Headless`.
+        """
         return self.power_mode in (None, "PowerOn")
 
     @property

@@ -64,7 +64,7 @@ ALLOWED = {
 """Maps an import or a call to the only packages that may use it."""
 
 WRITERS = {"store", "cli"}
-"""Packages that change files: the store, and the cli for configuration, first key, and backup."""
+"""Packages that change files: the store, and the cli for the files that ARCHITECTURE.md lists."""
 
 WRITING_METHODS = frozenset(
     [

@@ -21,11 +21,11 @@ from appliance.cli.archive import (
     check_size,
     is_short,
 )
+from appliance.cli.config_swap import MARKER
 from appliance.cli.configured_master_key import decode, key_of, without_key
 from appliance.cli.named_files import write_named
 from appliance.cli.owner import as_owner
 from appliance.cli.paths import HubPaths, config_folder
-from appliance.cli.restore import MARKER
 from appliance.cli.terminal import counted, progress, say
 from appliance.clock import Clock, timestamp
 from appliance.config import LUA_FOLDERS, parse_toml

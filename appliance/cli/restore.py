@@ -7,14 +7,13 @@ import contextlib
 import itertools
 import os
 import secrets
-import shutil
-import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from appliance.cli import archive
 from appliance.cli.archive import UNREADABLE, Archive, history_of
+from appliance.cli.config_swap import MARKER, swap, swap_back, write_stage
 from appliance.cli.configured_master_key import decode, key_of, with_key, without_key
 from appliance.cli.owner import as_owner, become_owner_of_both
 from appliance.cli.paths import HubPaths, config_folder, make_data_dir
@@ -22,7 +21,7 @@ from appliance.cli.terminal import counted, progress, say
 from appliance.clock import Clock
 from appliance.config import MAX_CONFIG_BYTES
 from appliance.errors import ConfigFailed, StartFailed
-from appliance.store.disk import Disk, sync_folder
+from appliance.store.disk import Disk
 from appliance.store.lock import DirectoryLock
 from appliance.store.month_files import HISTORY_FOLDER
 from appliance.store.record_keys import CARD, MASTER_KEY
@@ -35,17 +34,10 @@ from appliance.store.restore import (
     prepare,
     replace_by_pending,
     replace_document,
+    stage_history,
 )
 from appliance.store.saved_files import merge_versions
 from appliance.tables.plain_files import read_plain
-
-_AT_FDCWD, _RENAME_EXCHANGE = -100, 2
-
-STAGE = ".restore-part"
-"""The suffix of a folder that a restore has prepared or replaced."""
-
-MARKER = ".restored"
-"""A file in the restored configuration folder. The file exists until the document has been restored too."""
 
 OWN = (CARD, MASTER_KEY)
 """Keys of this machine that a restore preserves."""
@@ -87,7 +79,7 @@ def _restore_all(
     with _filesystem_errors(), as_owner(data_dir):
         finish(data_dir, stamp)
     with as_owner(data_dir):
-        count = stage_history(data_dir, found)
+        count = _stage_history(data_dir, found)
     try:
         kept = _replace(file, files, data_dir, found, stamp)
     except Exception:
@@ -166,21 +158,30 @@ def _replace_both(
     history are valid."""
     old, token = folder.with_name(f"{folder.name}.before-restore-{stamp}"), secrets.token_hex(16)
     kept = [old] if folder.exists() else []
-    _write_stage(folder, {**files, PurePosixPath(MARKER): token.encode()}, stamp, data_dir.stat().st_gid)
+    write_stage(folder, {**files, PurePosixPath(MARKER): token.encode()}, stamp, data_dir.stat().st_gid)
     try:
         with as_owner(data_dir):
             prepare(data_dir, values, folder / MARKER, token, own=OWN)
-        _swap(folder.with_name(folder.name + STAGE), folder, old)
+        swap(folder, old)
         with as_owner(data_dir):
             kept += replace_by_pending(data_dir, stamp) or []
     # Ctrl-C has the same effect as a kill. The next start finishes the restore if the folder was replaced, and
     # otherwise discards it.
     except Exception:
-        _swap_back(folder, old)
+        swap_back(folder, old)
         with as_owner(data_dir):
             forget(data_dir)
         raise
     return kept
+
+
+def _stage_history(data_dir: Path, found: Archive) -> int:
+    """Stage the history. Raise `StartFailed` if the archive is damaged or the disk is full."""
+    try:
+        return stage_history(data_dir, history_of(found))
+    except UNREADABLE as error:
+        reason = getattr(error, "strerror", None) or error
+        raise StartFailed(f"the history cannot be restored: {reason}; nothing was changed", os.EX_IOERR) from None
 
 
 def _place_history(data_dir: Path, stamp: str) -> list[Path]:
@@ -196,93 +197,6 @@ def _place_history(data_dir: Path, stamp: str) -> list[Path]:
         ) from None
 
 
-def _write_stage(folder: Path, files: dict[PurePosixPath, bytes], stamp: str, hub_group: int) -> None:
-    """Write the new folder next to the current folder, and sync it to storage."""
-    stage = folder.with_name(folder.name + STAGE)
-    if stage.exists() and not (stage / MARKER).exists():  # an interrupted restore left these old files
-        stage.rename(folder.with_name(f"{folder.name}.before-restore-{stamp}-cut"))
-    shutil.rmtree(stage, ignore_errors=True)
-    try:
-        for path, data in files.items():
-            target = stage / path
-            target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            target.touch(mode=0o600)
-            target.write_bytes(data)
-        _copy_ownership(stage, folder, hub_group)
-        os.sync()
-    except BaseException:
-        shutil.rmtree(stage, ignore_errors=True)
-        raise
-
-
-def _copy_ownership(stage: Path, folder: Path, hub_group: int) -> None:
-    """Give the new files the owner and mode of the replaced files, so that the hub's user can read them.
-
-    If a file or folder replaces nothing, it gets the owner and mode of the configuration folder. Other users cannot
-    read a file that replaces nothing, because it may contain secrets. If other users can read the folder, the hub's
-    group gets access.
-    """
-    for path in [stage, *stage.rglob("*")]:
-        there = folder / path.relative_to(stage)
-        like = next(each for each in (there, folder, folder.parent) if each.exists()).stat()
-        is_new_file = not there.exists() and not path.is_dir()
-        mode = like.st_mode & (0o640 if is_new_file else 0o777)
-        group = hub_group if is_new_file and like.st_mode & stat.S_IROTH else like.st_gid
-        with contextlib.suppress(PermissionError):  # only root can change the owner, and no other user needs to do so
-            os.chown(path, like.st_uid, group)
-        path.chmod(mode)
-
-
-def _swap(new: Path, folder: Path, old: Path) -> None:
-    """Rename `folder` to `old` and `new` to `folder`, and sync both names to storage. Raise `OSError` on failure.
-
-    `folder` exists at any time. However, if the file system cannot exchange names, a power cut may leave only `old`.
-    """
-    if folder.exists():
-        if _exchange(new, folder):
-            try:
-                sync_folder(folder.parent)
-                new.rename(old)
-            except OSError:
-                _exchange(new, folder)
-                raise
-        else:
-            folder.rename(old)
-            new.rename(folder)
-    else:
-        new.rename(folder)
-    sync_folder(folder.parent)
-
-
-def _exchange(one: Path, other: Path) -> bool:
-    """Exchange the names of two folders, and return whether that worked. Most Linux file systems support this
-    exchange."""
-    with contextlib.suppress(ImportError, OSError, AttributeError):
-        import ctypes  # Python builds for routers may lack ctypes
-
-        rename = ctypes.CDLL(None, use_errno=True).renameat2
-        return bool(rename(_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other), _RENAME_EXCHANGE) == 0)
-    return False
-
-
-def _swap_back(folder: Path, old: Path) -> None:
-    """Undo the restore, and remove the new files."""
-    stage = folder.with_name(folder.name + STAGE)
-    try:
-        if (folder / MARKER).exists() and not stage.exists():
-            folder.rename(stage)
-        if old.exists() and not folder.exists():
-            old.rename(folder)
-    except OSError as error:
-        raise StartFailed(
-            f"the restore failed and could not be reversed ({error.strerror}); to get your files back, "
-            f"rename {old} to {folder}",
-            os.EX_IOERR,
-        ) from None
-    if (stage / MARKER).exists():
-        shutil.rmtree(stage, ignore_errors=True)
-
-
 @contextlib.contextmanager
 def _filesystem_errors() -> Iterator[None]:
     """Convert `OSError` to `StartFailed`."""
@@ -293,27 +207,3 @@ def _filesystem_errors() -> Iterator[None]:
         needs = f" (user {os.geteuid()}, the owner of this home, needs write access there)"
         why = f"{error.strerror}{needs if isinstance(error, PermissionError) else ''}"
         raise StartFailed(f"cannot restore: {where}{why}; nothing was changed", os.EX_IOERR) from None
-
-
-def stage_history(data_dir: Path, found: Archive) -> int:
-    """Write the archive's months next to the current months, and sync them to storage. Return the number of written
-    months."""
-    stage, count = data_dir / HISTORY_STAGE, 0
-    shutil.rmtree(stage, ignore_errors=True)
-    try:
-        for name, stream in history_of(found):
-            stage.mkdir(mode=0o700, exist_ok=True)
-            target = stage / name
-            target.touch(mode=0o600)
-            with target.open("wb") as written:
-                shutil.copyfileobj(stream, written)
-                written.flush()
-                os.fsync(written.fileno())
-            count += 1
-        if count:
-            sync_folder(stage)
-    except UNREADABLE as error:
-        shutil.rmtree(stage, ignore_errors=True)
-        reason = getattr(error, "strerror", None) or error
-        raise StartFailed(f"the history cannot be restored: {reason}; nothing was changed", os.EX_IOERR) from None
-    return count

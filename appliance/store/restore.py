@@ -18,7 +18,7 @@ import shutil
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 from urllib.parse import quote, unquote_to_bytes
 
 import orjson
@@ -80,6 +80,31 @@ def replace_by_pending(folder: Path, stamp: str) -> list[Path] | None:
     if pending is None:
         return None
     return replace_document(folder, pending["values"], stamp, own=pending[OWN_FIELD])
+
+
+def stage_history(folder: Path, months: Iterable[tuple[str, IO[bytes]]]) -> int:
+    """Write the months, given by file name and stream, next to the current months, and sync them to storage.
+
+    Return the number of written months. After an exception, nothing is staged.
+    """
+    stage, count = folder / HISTORY_STAGE, 0
+    forget_history(folder)
+    try:
+        for name, stream in months:
+            stage.mkdir(mode=0o700, exist_ok=True)
+            target = stage / name
+            target.touch(mode=0o600)
+            with target.open("wb") as written:
+                shutil.copyfileobj(stream, written)
+                written.flush()
+                os.fsync(written.fileno())
+            count += 1
+        if count:
+            sync_folder(stage)
+    except Exception:
+        forget_history(folder)
+        raise
+    return count
 
 
 def place_history(folder: Path, stamp: str) -> list[Path]:

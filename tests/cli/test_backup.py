@@ -30,7 +30,7 @@ from appliance.cli.configured_master_key import KEY_OMITTED, key_of, with_key, w
 from appliance.cli.main import main
 from appliance.errors import ConfigFailed, StartFailed
 from appliance.store.file_format import STORE_FORMAT
-from appliance.store.restore import read_document, replace_document
+from appliance.store.restore import HISTORY_STAGE, read_document, replace_document
 from tests.cli.test_commands_line import ANY_TRACE, KEY, LOOPBACK, ROOT, WITH_KEY, box, ended, environment, lares
 
 pytestmark = pytest.mark.slow
@@ -663,6 +663,16 @@ class TestHostileArchives:
         assert code == 65
         assert result.startswith(f"lares: {file} {message}") and result.endswith("; nothing was restored\n")
         assert result.count("\n") == 1 and len(result) < 400 and "\x1b" not in result
+        assert everything(tmp_path) == before
+
+    def test_a_history_that_cannot_be_written_changes_nothing(self, tmp_path: Path, command: Command) -> None:
+        pack(tmp_path / "b", {**entries(state={}), "history/2026-01.jsonl": b"{}\n"})
+        (home(tmp_path) / "data" / HISTORY_STAGE).write_text("in the way")
+        before = everything(tmp_path)
+        assert command(tmp_path, "restore", "b") == (
+            os.EX_IOERR,
+            "lares: the history cannot be restored: File exists; nothing was changed\n",
+        )
         assert everything(tmp_path) == before
 
     @pytest.mark.parametrize("make", REPACKED.values(), ids=REPACKED)

@@ -7,7 +7,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from playwright.async_api import Browser, Page, Route, expect
+from playwright.async_api import Browser, Locator, Page, Route, expect
 
 from tests.dashboard.conftest import tile, visiting
 from tests.dashboard.homes import large
@@ -242,9 +242,11 @@ async def test_a_card_can_be_dragged_past_several_others(browser: Browser) -> No
         await expect(room.locator("strong")).to_have_text(["Lamp 0", "Lamp 10", "Lamp 20"])
 
 
-async def middle(page: Page, room: object, at: int) -> tuple[float, float]:
-    """Return the middle of a tile of the room."""
-    box = await room.locator("article").nth(at).bounding_box()  # type: ignore[attr-defined]
+async def middle(page: Page, room: Locator, at: int) -> tuple[float, float]:
+    """Return the middle of a tile of the room, once the page shows the tile."""
+    tile = room.locator("article").nth(at)
+    await expect(tile).to_be_visible()
+    box = await tile.bounding_box()
     assert box is not None
     return box["x"] + box["width"] / 3, box["y"] + box["height"] / 2
 

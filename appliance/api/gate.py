@@ -17,6 +17,7 @@ from appliance.api.body import Bodies
 from appliance.api.cors import Cors
 from appliance.api.error_responses import error_response, response_status
 from appliance.api.http_server.connection import connection_of
+from appliance.api.http_server.http1 import http1_of
 from appliance.api.limits import ApiLimits
 from appliance.api.rate_limit import Buckets
 from appliance.api.request_counts import UNMATCHED, RequestCounts
@@ -127,13 +128,20 @@ class Gate:
         connection = connection_of(request)
         if connection.is_on_box:
             return ON_BOX
+        http1 = http1_of(request)
+        known: Principal | None = http1.identified
+        if known is not None and self._authenticator.is_valid(known):
+            return known
         token = token_of(request, route)
         try:
-            return await self._authenticator.identify(token)
+            principal = await self._authenticator.identify(token)
         except Unauthenticated as refusal:
             if token is not None and type(refusal) is Unauthenticated:
                 self._wrong_keys.note(connection.peer)
             raise
+        if route is not None and not route.is_websocket and route.role is not Role.HOOK:
+            http1.identified = principal
+        return principal
 
     async def handle_error(self, request: Request, error: Exception) -> HTTPResponse:
         """Return the response to a failed request."""

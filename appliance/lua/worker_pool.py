@@ -17,6 +17,7 @@ import orjson
 from appliance.adapters.lua_calls import LuaCalls
 from appliance.clock import Clock, timestamp
 from appliance.errors import ExecutionCancelled, Fault, Invalid, ScriptFailed
+from appliance.home.values import to_bytes
 from appliance.lua.execution_limits import ExecutionLimits, ExecutionSettings
 from appliance.lua.folder import Folder, folder_of
 from appliance.lua.lua_execution import Failure, LuaExecution
@@ -142,7 +143,7 @@ class WorkerPool:
     ) -> LuaExecution:
         """Begin an execution in a worker: the file's top-level code, then `execute(ctx)` or `execute(ctx, event)`.
         The caller must then await the execution's `run`."""
-        given = b"" if event is None else bytes(memoryview(orjson.dumps(event)))  # bytes from orjson occupy 4 KiB
+        given = b"" if event is None else to_bytes(event)
         return self._begin(FrameKind.EXECUTE, source, given, calls, name)
 
     @property

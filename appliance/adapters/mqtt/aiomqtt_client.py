@@ -172,8 +172,7 @@ class _PacketReader:
             if self._turns_left == 0:
                 self._take()
         except Exception as error:
-            if not self._disconnected.done():
-                self._disconnected.set_exception(error)
+            _fail(self._disconnected, error)
 
     def _take(self) -> None:
         sock, client = self._sock, self._client
@@ -326,8 +325,13 @@ class Client(aiomqtt.Client):
         try:
             self._client.loop_write()
         except Exception as error:
-            if not self._disconnected.done():
-                self._disconnected.set_exception(error)
+            _fail(self._disconnected, error)
+
+
+def _fail(disconnected: asyncio.Future[Any], error: Exception) -> None:
+    """End the connection with this error, unless it has ended."""
+    if not disconnected.done():
+        disconnected.set_exception(error)
 
 
 def parse_message(data: bytearray, start: int = 0) -> tuple[Received, int] | None:

@@ -17,7 +17,7 @@ killed."""
 class ExecutionLimits(Struct, frozen=True, kw_only=True):
     """The limits of one execution. Times are in real seconds, even if the hub's clock is simulated.
 
-    - `max_running_secs`: the running time between two waiting calls. The key in the configuration is `max_cpu_secs`.
+    - `max_running_secs`: the processor time between two waiting calls. Its key in the file is `max_cpu_secs`.
     - `max_cpu_total_secs`: the total processor time.
     - `backstop_secs`: the whole duration, without the time inside `ctx:sleep`.
     - `unremarked_cpu_secs`: the processor time that causes a warning in the log.

@@ -8,15 +8,19 @@ from appliance.clock import Clock
 from appliance.lua.execution_limits import ExecutionLimits
 from appliance.lua_worker.protocol import Reason
 
+MAX_SLOWDOWN = 10
+"""Lua that gets little processor time, because the machine is busy, may run for this many times its limit."""
+
 
 class ExecutionTimes:
     """The times of one execution, in seconds of the machine's clock.
 
-    Two limits apply. The running time limits Lua between two calls that wait. The backstop limits the whole duration,
-    except the calls that it does not count.
+    Two limits apply. The running time limits the processor time of Lua between two calls that wait. The backstop
+    limits the whole duration, except the calls that it does not count.
 
     - `deadline`: the time limit of the current step.
     - `limit`: the limit that ends Lua at the deadline.
+    - `max_cpu_secs`: the maximum processor time of the execution until Lua waits or ends.
     - `computes_since`: the time at which Lua began to compute, or None while a call waits.
     """
 
@@ -27,8 +31,7 @@ class ExecutionTimes:
         self.limit = Reason.RUNNING_TIME
         self.computes_since: float | None = None
         self._backstop: float | None = None
-        self._resumed_at: float | None = None
-        self._running_secs_left = limits.max_running_secs
+        self.max_cpu_secs: float | None = None
 
     @property
     def computing_secs(self) -> float | None:
@@ -46,7 +49,7 @@ class ExecutionTimes:
         """Set the deadline of a call. A call that does more than read restarts the running time."""
         self.deadline = self._backstop or inf if is_counted else inf
         if not is_reading:
-            self._running_secs_left, self.computes_since = self._limits.max_running_secs, None
+            self.max_cpu_secs = self.computes_since = None
 
     def end_call(self, uncounted_secs: float) -> None:
         """End a call, and extend the backstop by these seconds of the call."""
@@ -54,22 +57,30 @@ class ExecutionTimes:
         if self._backstop is not None:
             self._backstop += uncounted_secs
 
-    def resume(self) -> float:
-        """Start measuring Lua's running time. Return the seconds until the deadline."""
-        now = self._resumed_at = self._machine.monotonic()
+    def resume(self, cpu_secs: float) -> tuple[float, float]:
+        """Start measuring Lua's running time. Return `max_cpu_secs`, and the seconds until the deadline.
+
+        `cpu_secs` is the processor time of the execution so far.
+        """
+        now = self._machine.monotonic()
         if self.computes_since is None:
             self.computes_since = now
         if self._backstop is None:
             self._backstop = now + self._limits.backstop_secs
         left = max(0.0, self._backstop - now)
-        secs, self.limit = min((self._running_secs_left, Reason.RUNNING_TIME), (left, Reason.BACKSTOP))
+        if self.max_cpu_secs is None:
+            self.max_cpu_secs = cpu_secs + self._limits.max_running_secs
+        longest = self._limits.max_running_secs * MAX_SLOWDOWN
+        secs, self.limit = min((longest, Reason.RUNNING_TIME), (left, Reason.BACKSTOP))
         self.deadline = now + secs
-        return secs
+        return self.max_cpu_secs, secs
+
+    def secs_left(self, cpu_secs: float) -> tuple[float, Reason]:
+        """Return the seconds until Lua exceeds a limit, at the earliest, and this limit. The seconds are negative if
+        Lua has exceeded the limit."""
+        cpu_left = inf if self.max_cpu_secs is None else self.max_cpu_secs - cpu_secs
+        return min((cpu_left, Reason.RUNNING_TIME), (self.deadline - self._machine.monotonic(), self.limit))
 
     def pause(self) -> None:
-        """Stop measuring Lua's running time, because Lua waits or has ended."""
+        """Remove the deadline, because Lua waits or has ended."""
         self.deadline = inf
-        if self._resumed_at is not None:
-            ran = self._machine.monotonic() - self._resumed_at
-            self._running_secs_left = max(0.0, self._running_secs_left - ran)
-            self._resumed_at = None

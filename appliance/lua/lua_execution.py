@@ -292,8 +292,9 @@ class LuaExecution:
         must not continue."""
         if self._phase is not Phase.ACTIVE:
             return None
-        secs = self.times.resume()
-        timing = TIMING.pack(secs, self.times.limit, self._settings.clock.now().timestamp())
+        timing = TIMING.pack(
+            *self.times.resume(self.cpu_secs), self.times.limit, self._settings.clock.now().timestamp()
+        )
         return encode(kind, self.number, timing, *parts)
 
     def receive(self, frame: WorkerFrame) -> bool:
@@ -318,6 +319,11 @@ class LuaExecution:
         texts = level.decode(errors="replace"), message.decode(errors="replace")
         self._calls.log(*texts, orjson.loads(fields) if fields else None)
 
+    @property
+    def secs_left(self) -> float:
+        """Return the seconds until Lua exceeds a limit, at the earliest."""
+        return self.times.secs_left(self.cpu_secs)[0]
+
     def note_position(self, position: bytes) -> None:
         """Store the line of Lua's last poll as `file:line`."""
         self._position = position or self._position
@@ -339,8 +345,8 @@ class LuaExecution:
     def expire(self, *, is_running: bool) -> None:
         """End the execution after its deadline. Either Lua could not be stopped, or a `ctx` call took longer than
         the backstop allows."""
+        reasons = (Reason.STUCK, self.times.secs_left(self.cpu_secs)[1]) if is_running else (Reason.BACKSTOP,)
         self.times.deadline = inf
-        reasons = (Reason.STUCK, self.times.limit) if is_running else (Reason.BACKSTOP,)
         final_frame = WorkerFrame(FrameKind.STOPPED, 0, (bytes(reasons), self._position))
         (self.receive if is_running else self._interrupt)(final_frame)
 

@@ -355,10 +355,10 @@ class Worker(asyncio.BufferedProtocol):
         self._silent_checks = self._silent_checks + 1 if is_awaited or has_halted else 0
 
     def _check_deadlines(self) -> None:
-        now = self._settings.machine.monotonic()
         if self._running and self.is_ready:
-            self._write(encode(FrameKind.PING, min(self._running, key=lambda each: each.times.deadline).number))
-        stuck = [each for each in self._running if now >= each.times.deadline + DEADLINE_GRACE_SECS]
+            self._write(encode(FrameKind.PING, min(self._running, key=lambda each: each.secs_left).number))
+        stuck = [each for each in self._running if each.secs_left <= -DEADLINE_GRACE_SECS]
+        now = self._settings.machine.monotonic()
         late = [
             each for each in self._executions.values() if each not in self._running and now >= each.times.deadline
         ]

@@ -14,9 +14,10 @@ MAX_FRAME_BYTES = 24 << 20
 _HEADER = Struct("<IBI")
 _LENGTH = Struct("<I")
 
-TIMING = Struct("<dBd")
-"""The first part of EXECUTE, DESCRIBE, COMPILE, CALL, and ANSWER. The part contains the seconds that Lua may run,
-the `Reason` to stop Lua after that time, and the current time in seconds since 1970."""
+TIMING = Struct("<ddBd")
+"""The first part of EXECUTE, DESCRIBE, COMPILE, CALL, and ANSWER. The part contains the execution's maximum processor
+time until Lua waits, the seconds that Lua may run, the `Reason` to stop Lua after these seconds, and the current time
+in seconds since 1970."""
 
 MEMORY_USE = Struct("<IQ")
 """The first part of PONG: the number of the execution with the most memory, and that execution's memory in bytes. If

@@ -12,9 +12,10 @@ import queue
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import cache, partial
 from math import inf
-from time import monotonic, thread_time
+from time import clock_gettime, monotonic, pthread_getcpuclockid, thread_time
 
 from lupa import lua54
 
@@ -64,8 +65,10 @@ class WorkerExecution:
         self.position = b""
         """The line of the user's file at Lua's last poll, as `file:line`."""
         self.cpu_secs = 0.0
-        """The processor time of Lua at its last poll."""
-        self._cpu_before, self._cpu_from = 0.0, 0.0
+        """The processor time of Lua, as last measured."""
+        self._cpu_clock: tuple[int, float] | None = None
+        """The clock of the thread that runs Lua, and the difference between `cpu_secs` and this clock."""
+        self._max_cpu_secs = 0.0
         self._max_cpu_total_secs = max_cpu_total_secs
         self._send = send
         self._forget = forget
@@ -150,12 +153,21 @@ class WorkerExecution:
     def poll(self, position: bytes | None = None) -> int | None:
         """Return the reason to stop, or None. `position` is the current line."""
         self.position = position or self.position
-        self.cpu_secs = self._cpu_before + thread_time() - self._cpu_from
         if self._reason is not None:
             return int(self._reason)
-        if self.cpu_secs > self._max_cpu_total_secs:
+        if self.measure_cpu() > self._max_cpu_total_secs:
             return int(Reason.CPU_TOTAL)
+        if self.cpu_secs > self._max_cpu_secs:
+            return int(Reason.RUNNING_TIME)
         return self._reason_then if monotonic() > self._until else None
+
+    def measure_cpu(self) -> float:
+        """Measure and return the processor time of Lua. Any thread may call this method."""
+        if (measure := self._cpu_clock) is not None:
+            clock, offset = measure
+            with suppress(OSError):  # the thread has ended
+                self.cpu_secs = offset + clock_gettime(clock)
+        return self.cpu_secs
 
     def instant(self) -> int:
         """Return the hub's current time, in seconds since 1970."""
@@ -193,6 +205,7 @@ class WorkerExecution:
         self._is_blocked = True
         if self._reason is not None:
             return None
+        self.measure_cpu()
         self._request(operation, arguments, position or b"")
         answer = self._answers.get()
         self._is_blocked = False
@@ -216,7 +229,7 @@ class WorkerExecution:
         self._run(timing)
 
     def _set_timing(self, timing: bytes) -> None:
-        secs, self._reason_then, self._now = TIMING.unpack(timing)
+        self._max_cpu_secs, secs, self._reason_then, self._now = TIMING.unpack(timing)
         self._now_at = monotonic()
         self._until = self._now_at + secs
 
@@ -225,12 +238,13 @@ class WorkerExecution:
         state."""
         self._set_timing(timing)
         self.limit()
-        self._cpu_from = thread_time()
+        self._cpu_clock = pthread_getcpuclockid(threading.get_ident()), self.cpu_secs - thread_time()
         try:
             kind, *parts = self._step()
         except lua54.LuaMemoryError:  # Lua had no memory left for a reply
             kind, parts = FrameKind.FAILED, [_NO_MEMORY]
-        self.cpu_secs = self._cpu_before = self._cpu_before + thread_time() - self._cpu_from
+        self.measure_cpu()
+        self._cpu_clock = None
         if kind == FrameKind.REQUEST:
             with self._lock:
                 reason = self._reason

@@ -204,7 +204,7 @@ class WorkerLoop:
     def _pong(self, number: int, position: bytes) -> None:
         executions = list(self._executions.values())
         memory, largest = max([(each.memory, each.number) for each in executions], default=(0, 0))
-        cpu = b"".join(CPU_SECS.pack(each.number, each.cpu_secs) for each in executions if each.is_computing)
+        cpu = b"".join(CPU_SECS.pack(each.number, each.measure_cpu()) for each in executions if each.is_computing)
         self._send(encode(FrameKind.PONG, number, MEMORY_USE.pack(largest, memory), position, cpu))
 
     def _new_execution(self) -> WorkerExecution:

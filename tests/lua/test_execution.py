@@ -10,7 +10,7 @@ from appliance.lua_worker.worker_execution import WorkerExecution
 from tests.fakes.rows import each_row
 
 TEXT = b"return {execute = function(ctx) ctx:get_device('a') end}"
-NOW = TIMING.pack(5.0, Reason.RUNNING_TIME, 0.0)
+NOW = TIMING.pack(5.0, 50.0, Reason.RUNNING_TIME, 0.0)
 
 ARRIVALS: tuple[tuple[Callable[[WorkerExecution], Callable[[], None] | None], FrameKind], ...] = (
     (lambda execution: execution.take_answer((NOW, b"1", b"null")), FrameKind.DONE),

@@ -188,6 +188,18 @@ async def test_a_stuck_execution_names_its_last_known_line() -> None:
     assert lines == [line for _, line in STUCK_AT]
 
 
+async def test_lua_that_gets_no_processor_time_is_not_stopped() -> None:
+    async with open_pool(ExecutionLimits(max_running_secs=0.5)) as pool:
+        notes = Notes()
+        running = start(pool, scene(f"print('on') {SPIN.replace('0.03', '0.2')} {TRIVIAL}"), notes, name="scene:x")
+        await until(lambda: notes.printed)
+        os.kill(pid_of(pool), signal.SIGSTOP)
+        await asyncio.sleep(2.0)  # longer than the limit and its grace
+        os.kill(pid_of(pool), signal.SIGCONT)
+        await ended(running)
+    assert notes.asked
+
+
 async def test_a_stuck_execution_names_the_limit_that_it_passed() -> None:
     async with open_pool(ExecutionLimits(max_running_secs=60.0, backstop_secs=0.3)) as pool:
         with pytest.raises(ScriptFailed, match=r"took more than 0\.3 s in total .* could not be stopped at"):

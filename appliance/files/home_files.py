@@ -105,12 +105,21 @@ class HomeFiles:
         kept = read_one(self._storage, VERSION_KEY, lambda value: convert(value, _VersionKey), skip)
         if kept is None:
             kept = _VersionKey(key=secrets.token_hex(16))
-            self._storage.put_later(VERSION_KEY, {"key": kept.key})
+            await self._store_key(kept.key)
         self._key = kept.key.encode()
         return self
 
     async def __aexit__(self, *_: object) -> None:
         await self._tasks.__aexit__()
+
+    async def _store_key(self, key: str) -> None:
+        """Store the key at once, so that the versions stay the same after a power cut. If the card rejects the key,
+        store it with the next flush."""
+        try:
+            await self._storage.put_many({VERSION_KEY: {"key": key}})
+        except StoreFailed as error:
+            log.debug("%s", error)
+            self._storage.put_later(VERSION_KEY, {"key": key})
 
     async def list_files(self) -> list[FileEntry]:
         """Return all files, sorted by path."""

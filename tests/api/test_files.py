@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
+import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -166,6 +167,16 @@ async def test_saving_over_another_change_is_409(home: App) -> None:
     assert (await put(home, EVENING, SCENE % ("evening", ""), version)).status == 409
     assert (await put(home, EVENING, SCENE % ("evening", ""), "")).status == 200
     assert (await put(home, EVENING, SCENE % ("evening", ""), "")).status == 409
+
+
+async def test_versions_stay_the_same_after_a_power_cut(tmp_path: Path) -> None:
+    before, after = tmp_path / "before", tmp_path / "after"
+    (before / "data").mkdir(parents=True)
+    async with open_home(before) as app:
+        version = (await app.get(f"/files/{EVENING}")).json["version"]
+        shutil.copytree(before / "data", after / "data")
+    async with open_home(after) as app:
+        assert (await put(app, EVENING, SCENE % ("evening", "local x"), version)).status == 200
 
 
 async def test_two_simultaneous_saves_of_the_same_version(home: App) -> None:

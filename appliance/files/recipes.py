@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from appliance.computing import compute_alone
 from appliance.config import bundled_config
-from appliance.errors import Fault, FileExists, Invalid, NotFound
+from appliance.errors import Fault, FileChanged, FileExists, Invalid, NotFound
 from appliance.files.file_checks import FILES_THREAD
 from appliance.files.home_files import HomeFiles, SavedFile
 from appliance.files.recipe_fields import FieldFault, RecipeField, line_starts, read_fields, value_of
@@ -105,7 +105,10 @@ class Recipes:
         path = f"{folder}/{stem}.lua"
         if await self._files.exists(path):
             raise FileExists(path)
-        return await self._files.save(path, fill(recipe, stem, name, values), "")
+        try:
+            return await self._files.save(path, fill(recipe, stem, name, values), "")
+        except FileChanged:  # another request has written the file since the check
+            raise FileExists(path) from None
 
     def _read(self) -> tuple[dict[str, Recipe], list[Fault]]:
         """Return all recipes by id, and the faults of the home's recipes."""

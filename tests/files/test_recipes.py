@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -181,6 +183,14 @@ async def test_a_recipe_is_filled_in_checked_and_simulated(home: App, id_: str) 
     again = await home.post(f"/recipes/{id_}", body)
     assert (again.status, again.json["code"]) == (409, "file_exists")
     assert (await home.delete(f"/files/{made.json['path']}")).status == 204
+
+
+async def test_simultaneous_requests_for_one_file_write_it_once(home: App) -> None:
+    recipe = (await listed(home))["motion_light"]
+    body = {"file": "twice", "name": "Twice", "values": values_of(recipe)}
+    answers = await asyncio.gather(*(home.post("/recipes/motion_light", body) for _ in range(4)))
+    await home.delete("/files/config/automations/twice.lua")
+    assert Counter(each.json.get("code") for each in answers) == {None: 1, "file_exists": 3}
 
 
 async def test_two_automations_of_one_recipe_share_no_timer_and_no_variable(home: App) -> None:

@@ -160,7 +160,11 @@ def _open_plain(packed: IO[bytes]) -> AbstractContextManager[IO[bytes]]:
 
 def _pack(members: Mapping[str, bytes], months: Sequence[Path]) -> bytes:
     packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w:gz", compresslevel=COMPRESSION) as tar:
+    with (
+        # `mtime` is 0, because gzip cannot store a time after 2106
+        gzip.GzipFile(fileobj=packed, mode="wb", compresslevel=COMPRESSION, mtime=0) as zipped,
+        tarfile.open(fileobj=zipped, mode="w") as tar,
+    ):
         for name, data in members.items():
             tar.addfile(_entry(name, len(data)), io.BytesIO(data))
         for month in months:

@@ -15,10 +15,11 @@ import subprocess
 import sys
 import tarfile
 import threading
+import time
 import urllib.request
 from collections.abc import Callable, Mapping
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import orjson
@@ -54,6 +55,15 @@ def ask(url: str, method: str, path: str, body: Any = None) -> Any:
         urllib.request.Request(url + path, data=data, headers=headers, method=method), timeout=30
     ) as answer:
         return json.loads(answer.read() or b"null")
+
+
+@pytest.mark.parametrize("now", [-1.0, 2**32, 2**40])
+def test_a_backup_does_not_depend_on_the_clock(now: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time, "time", lambda: now)
+    made = archive.Archive(values={}, files={PurePosixPath("default.toml"): b""}, main="default.toml", created_at="")
+    packed = archive.pack(made)
+    with tarfile.open(fileobj=io.BytesIO(packed)) as tar:
+        assert "config/default.toml" in tar.getnames()
 
 
 def home(folder: Path, values: Mapping[str, Any] = HOME, text: str = LOOPBACK) -> Path:

@@ -301,6 +301,21 @@ def test_a_common_template_becomes_lua(entities: Entities, template: str, expect
     assert templates.condition(template, scope) == expected
 
 
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{{ " + "(" * 3000 + "1",
+        "{{ " + "not " * 800 + "1 }}",
+        "{{ 1" + " + 1" * 800 + " }}",
+        "{% if x %}1" + "{% elif x %}1" * 300 + "{% endif %}",
+    ],
+)
+def test_a_deep_template_is_refused_with_a_sentence(entities: Entities, template: str) -> None:
+    for translate in (templates.condition, templates.expression, templates.message):
+        with pytest.raises(NotTranslated, match="is nested too deeply"):
+            translate(template, Scope(entities=entities))
+
+
 @pytest.mark.parametrize("template", [*ROWS["refused_templates"], "{{ " + "(" * 3000 + "1", "x" * 9000 + "{{ 1 }}"])
 def test_another_template_is_refused_with_a_reason(entities: Entities, template: str) -> None:
     with pytest.raises(NotTranslated) as refused:

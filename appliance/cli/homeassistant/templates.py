@@ -15,6 +15,9 @@ from appliance.cli.homeassistant.template_translator import Translator
 from appliance.cli.homeassistant.values import is_template, number
 
 MAX_TEMPLATE_CHARS = 8192
+MAX_TEMPLATE_LEVELS = 100
+
+_TOO_DEEP = "the template is nested too deeply; write the automation in Lua"
 
 _PARSER = Environment(autoescape=False)  # noqa: S701 - it only parses
 
@@ -64,7 +67,9 @@ def _parts(text: str) -> list[nodes.Node]:
         raise NotTranslated("the template is too long")
     try:
         tree = _PARSER.parse(text.strip())
-    except (TemplateSyntaxError, RecursionError) as error:
+    except RecursionError:
+        raise NotTranslated(_TOO_DEEP) from None
+    except TemplateSyntaxError as error:
         raise NotTranslated(f"the template is invalid: {error}") from None
     found: list[nodes.Node] = []
     for node in tree.body:
@@ -78,7 +83,18 @@ def _parts(text: str) -> list[nodes.Node]:
             found.append(_choice(node))
         else:
             raise NotTranslated(f"the import does not support the template statement {type(node).__name__.lower()}")
+    if _is_too_deep(found):
+        raise NotTranslated(_TOO_DEEP)
     return found
+
+
+def _is_too_deep(level: list[nodes.Node]) -> bool:
+    """Return whether the expressions have more levels than the translation, which is recursive, can handle."""
+    for _ in range(MAX_TEMPLATE_LEVELS):
+        level = [child for node in level for child in node.iter_child_nodes()]
+        if not level:
+            return False
+    return True
 
 
 def _choice(node: nodes.If) -> nodes.Node:

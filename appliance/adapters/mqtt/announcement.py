@@ -57,6 +57,16 @@ class Announcement(Struct, frozen=True, kw_only=True, gc=False):
         """Whether the announced name is null. A null name marks the main entity of a device."""
         return "name" in self.config and self.config["name"] is None
 
+    @property
+    def is_excluded(self) -> bool:
+        """Whether the entity is disabled by default, or has the category `config` or `diagnostic`. Batteries are
+        never excluded."""
+        if str(self.config.get("enabled_by_default", True)).strip().lower() in ("false", "0", "no", "off", "disable"):
+            return True
+        if self.config.get("entity_category") not in ("config", "diagnostic"):
+            return False
+        return not (self.component == "sensor" and self.config.get("device_class") == "battery")
+
 
 def text_of(raw: Any) -> str:
     """Convert a text or number to printable text of at most `MAX_TEXT_CHARS`. Return an empty string for other

@@ -9,11 +9,11 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from appliance.adapters.mqtt.announcement import Announcement
+from appliance.adapters.mqtt.component_classes import COMPONENTS, build_entity, unsupported
 from appliance.adapters.mqtt.grouping import markers_of
 from appliance.adapters.mqtt.home_assistant_announcements import parse_announcements, parse_config
 from appliance.adapters.mqtt.messages import Outgoing
 from appliance.adapters.mqtt.out.topics import HubTopics
-from appliance.adapters.mqtt.platforms.component_classes import COMPONENTS, build_entity, is_excluded, unsupported
 from appliance.adapters.mqtt.refusals import Refusal, Refusals, reason_of
 from appliance.adapters.mqtt.router import Router
 from appliance.adapters.mqtt.tasmota import announcements as tasmota
@@ -77,7 +77,7 @@ class AnnouncementStore:
         """Yield the announcements, without entities that the settings exclude."""
         for found in [*self._announced.values()]:
             for each in found:
-                if self._includes_config_entities or not is_excluded(each):
+                if self._includes_config_entities or not each.is_excluded:
                     yield each
 
     def take_config(self, topic: str, payload: bytes) -> bool:

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
+from appliance.adapters.mqtt.component_classes import COMPONENTS
 from appliance.adapters.mqtt.device import MqttDevice
 from appliance.adapters.mqtt.message_processor import MessageProcessor
 from appliance.adapters.mqtt.messages import Outgoing
-from appliance.adapters.mqtt.platforms.component_classes import COMPONENTS
 from appliance.errors import BadAnswer, Invalid, Unreachable
 from appliance.home.commands import Command
 from tests.adapters.mqtt.broker import Broker

@@ -15,9 +15,9 @@ import pytest
 
 from appliance.adapters.mqtt.abbreviations import CONFIG_NAMES
 from appliance.adapters.mqtt.announcement import Announcement, DeviceFacts
+from appliance.adapters.mqtt.component_classes import COMPONENTS
 from appliance.adapters.mqtt.device import MqttDevice
 from appliance.adapters.mqtt.device_builder import build_devices
-from appliance.adapters.mqtt.platforms.component_classes import COMPONENTS, is_excluded
 from appliance.adapters.mqtt.platforms.entity import Entity
 from appliance.adapters.mqtt.refusals import Refusals
 from appliance.errors import LaresError
@@ -118,7 +118,7 @@ def keys_read(component: str) -> set[str]:
     for variant in VARIANTS.get(component, ({},)):
         config = NotingConfig({key: plausible(key) for key in keys} | variant)
         announcement = announcement_of(component, config)
-        is_excluded(announcement)
+        _ = announcement.is_excluded
         for device in built(announcement):
             use(device)
         asked |= config.asked

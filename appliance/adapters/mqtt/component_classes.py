@@ -96,14 +96,3 @@ def build_entity(announcement: Announcement, locale: Locale = ANYWHERE) -> Entit
 
 def unsupported(component: str) -> str:
     return f"the component {component[:60]!r} is not supported"
-
-
-def is_excluded(announcement: Announcement) -> bool:
-    """Return whether the entity is disabled by default, or has the category `config` or `diagnostic`. Batteries are
-    never excluded."""
-    config = announcement.config
-    if str(config.get("enabled_by_default", True)).strip().lower() in ("false", "0", "no", "off", "disable"):
-        return True
-    if config.get("entity_category") not in ("config", "diagnostic"):
-        return False
-    return not (announcement.component == "sensor" and config.get("device_class") == "battery")

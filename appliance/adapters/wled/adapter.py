@@ -9,15 +9,10 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, suppress
-from functools import lru_cache
-from typing import Any, TypedDict
-
-import msgspec
-import orjson
+from typing import Any
 
 from appliance.adapters.base import CommandResult
 from appliance.adapters.confirmation import ExpectedState, attributes_in
-from appliance.adapters.device_json import parse_json
 from appliance.adapters.polling import PollingAdapter
 from appliance.errors import BadAnswer, Invalid, Unanswered, Unreadable
 from appliance.home.command_specs import CommandSpec, check_offered
@@ -58,27 +53,29 @@ class WledAdapter(PollingAdapter):
     """Polls and commands one WLED controller. The devices are `<name>:light`, and `<name>:segment:<id>` for each
     segment."""
 
-    _effects: tuple[str, ...] = ()
-    _facts: Mapping[str, Any] = {}
-    _info = Info(manufacturer="WLED")
-    _segments_known_by: object = None
-    _segments: tuple[Observation, ...] = ()
-    _present: frozenset[str] = frozenset()
+    _effects: tuple[str, ...] | None = None
+    """The names of the effects. None before the first poll."""
+    _segment_commands: tuple[CommandSpec, ...] = SEGMENT
+    _info: Mapping[str, Any] = {}
+    """The last `info` of the strip."""
     _is_unreadable = False
-    _has_polled = False
 
     async def poll(self) -> Report:
         """Read the state, the names of the effects, and the strip's name and model."""
         found = await self.http.request_json("GET", "/json")
-        return self._report(found, found.get("effects") if isinstance(found, dict) else None)
+        state = self._read(found)
+        effects = found.get("effects")
+        self._effects = tuple(map(str, effects)) if isinstance(effects, list) else ()
+        self._segment_commands = _commands_of(self._effects)
+        return self._report(state)
 
     async def command(self, device_id: str, command: Command) -> CommandResult:
         """Read the state, write the change, and compare the response with the change. If the response differs, read
         the state again."""
         began = self.clock.monotonic()
-        before = await (self.poll_state() if self._has_polled else self.poll())
+        before = await (self.poll() if self._effects is None else self.poll_state())
         is_whole = device_id == f"{self.name}:light"
-        command = check_offered(device_id, WHOLE if is_whole else _segment_commands(self._effects), command)
+        command = check_offered(device_id, WHOLE if is_whole else self._segment_commands, command)
         expected = ExpectedState(command, (), attributes_in(before, device_id))
         body = self._body_of(device_id, command, before)
         if command.transition_secs is not None:
@@ -88,7 +85,7 @@ class WledAdapter(PollingAdapter):
             answer = await self.http.request_json(
                 "POST", "/json/state", json={**body, "v": True}, repeat=command.can_repeat
             )
-            report = self._report({"state": answer}, self._effects)
+            report = self._report(self._read({"state": answer}))
             if expected.is_shown(attributes_in(report, device_id)):
                 return CommandResult(report=report)
         return await self.confirm(device_id, expected, began)
@@ -96,7 +93,7 @@ class WledAdapter(PollingAdapter):
     def _body_of(self, device_id: str, command: Command, before: Report) -> dict[str, Any]:
         """Return the change to write. If a segment is switched on while the strip is off, also switch on the
         strip."""
-        change = _CHANGES[command.capability, command.action](command.value, self._effects)
+        change = _CHANGES[command.capability, command.action](command.value, self._effects or ())
         if device_id == f"{self.name}:light":
             return change
         if not any(each.device_id == device_id for each in before.observations):
@@ -109,62 +106,53 @@ class WledAdapter(PollingAdapter):
 
     async def poll_state(self) -> Report:
         """Read the state without the names of the effects."""
-        return self._report({"state": await self.http.request_json("GET", "/json/state")}, self._effects)
+        return self._report(self._read({"state": await self.http.request_json("GET", "/json/state")}))
 
     def open_push(self) -> AbstractAsyncContextManager[AsyncIterator[Any]]:
         """Open the strip's WebSocket. The strip sends its state at once, and after each change."""
-        return self.http.messages("/ws", silence_secs=SILENCE_SECS, parse=_parse_push)
+        return self.http.messages("/ws", silence_secs=SILENCE_SECS)
 
     def receive(self, message: Any) -> None:
         """Publish the state. Messages before the first poll are ignored, because the names of the effects are
         unknown."""
-        if self._has_polled:
-            self.publish.report(self._report(message, self._effects))
+        if self._effects is not None:
+            self.publish.report(self._report(self._read(message)))
             self.publish.answered()
 
-    def _report(self, answer: Any, effects: Any) -> Report:
-        """Convert an object with state and info to the strip and its segments. Raise `BadAnswer` on failure."""
-        try:
-            state = answer["state"]
-            if state.keys().isdisjoint(("on", "bri", "seg")):
-                raise KeyError("on")
-            segments = state.get("seg", [])
-            listed = bytes(segments) if isinstance(segments, msgspec.Raw) else orjson.dumps(segments)
-        except MALFORMED:
-            raise Unreadable(f"{self.http.address} is not a WLED device, or sent a malformed answer") from None
-        facts = answer.get("info")
-        if isinstance(facts, dict) and facts != self._facts:
-            self._facts = facts
-            model, firmware, serial = facts.get("product"), facts.get("ver"), facts.get("mac")
-            self._info = Info(manufacturer="WLED", model=model, firmware=firmware, serial=serial)
-        self._has_polled = True
-        if effects is not self._effects:
-            self._effects = tuple(map(str, effects)) if isinstance(effects, list | tuple) else ()
-        whole = self._whole(state, are_listed=listed.startswith(b"["))
-        is_dark = whole.attributes.get("power") == "off"
-        segments = self._all_segments(listed, is_dark=is_dark)
-        return Report(adapter=self.name, present=self._present, observations=(whole, *segments))
+    def _read(self, answer: Any) -> Mapping[str, Any]:
+        """Return the state in an answer, and keep the answer's `info`. Raise `Unreadable` on failure."""
+        state = answer.get("state") if isinstance(answer, dict) else None
+        if not isinstance(state, dict) or state.keys().isdisjoint(("on", "bri", "seg")):
+            raise Unreadable(f"{self.http.address} is not a WLED device, or sent a malformed answer")
+        if isinstance(info := answer.get("info"), dict):
+            self._info = info
+        return state
 
-    def _whole(self, state: Mapping[str, Any], *, are_listed: bool) -> Observation:
+    def _report(self, state: Mapping[str, Any]) -> Report:
+        """Convert a state to the strip and its segments."""
+        whole = self._whole(state)
+        is_dark = whole.attributes.get("power") == "off"
+        seen = (whole, *self._read_segments(state.get("seg", []), is_dark=is_dark))
+        return Report(adapter=self.name, present=frozenset(each.device_id for each in seen), observations=seen)
+
+    def _whole(self, state: Mapping[str, Any]) -> Observation:
         attributes, wrong = _light(state)
+        if not isinstance(state.get("seg", []), list):
+            wrong["seg"] = "the field seg must be a list"
         return Observation(
             device_id=f"{self.name}:light",
             kind=DeviceKind.LIGHT,
             attributes=attributes,
-            wrong=wrong if are_listed else {**wrong, "seg": "the field seg must be a list"},
-            name=self._facts.get("name"),
-            info=self._info,
+            wrong=wrong,
+            name=self._info.get("name"),
+            info=Info(
+                manufacturer="WLED",
+                model=self._info.get("product"),
+                firmware=self._info.get("ver"),
+                serial=self._info.get("mac"),
+            ),
             commands=WHOLE,
         )
-
-    def _all_segments(self, listed: bytes, *, is_dark: bool) -> tuple[Observation, ...]:
-        """Return the segments in this JSON. If the segments are unchanged, return the earlier result."""
-        known_by = (listed, self._effects, self._facts.get("name"), is_dark)
-        if known_by != self._segments_known_by:
-            self._segments = tuple(self._read_segments(parse_json(listed, self.http.address), is_dark=is_dark))
-            self._present = frozenset([f"{self.name}:light", *(each.device_id for each in self._segments)])
-            self._segments_known_by = known_by
-        return self._segments
 
     def _read_segments(self, listed: Any, *, is_dark: bool) -> Iterator[Observation]:
         """Yield each segment that has a number and a length."""
@@ -187,50 +175,21 @@ class WledAdapter(PollingAdapter):
         except MALFORMED:
             wrong["color_rgb"] = f"the field col must be a list of colours, not {format_value(segment.get('col'))}"
         effect = segment.get("fx")
-        if type(effect) is int and 0 <= effect < len(self._effects):
-            attributes[EFFECT] = self._effects[effect]
+        effects = self._effects or ()
+        if type(effect) is int and 0 <= effect < len(effects):
+            attributes[EFFECT] = effects[effect]
         return Observation(
             device_id=f"{self.name}:segment:{number}",
             kind=DeviceKind.LIGHT,
             attributes=attributes,
             wrong=wrong,
-            name=segment.get("n") or f"{self._facts.get('name') or self.name} {number + 1}",
+            name=segment.get("n") or f"{self._info.get('name') or self.name} {number + 1}",
             info=Info(manufacturer="WLED", parent_id=f"{self.name}:light"),
-            commands=_segment_commands(self._effects),
+            commands=self._segment_commands,
         )
 
 
-class _PushedState(TypedDict, total=False):
-    on: Any
-    bri: Any
-    seg: msgspec.Raw
-
-
-class _PushedInfo(TypedDict, total=False):
-    name: Any
-    product: Any
-    ver: Any
-    mac: Any
-
-
-class _Push(TypedDict, total=False):
-    state: _PushedState
-    info: _PushedInfo
-
-
-_DECODER = msgspec.json.Decoder(_Push)
-
-
-def _parse_push(body: bytes | str, address: str) -> Any:
-    """Return only the used parts of a pushed message. Raise `Unreadable` on failure."""
-    try:
-        return _DECODER.decode(body)
-    except ValueError:  # the message is malformed, or a part has another type
-        return parse_json(body, address)
-
-
-@lru_cache(maxsize=32)
-def _segment_commands(effects: tuple[str, ...]) -> tuple[CommandSpec, ...]:
+def _commands_of(effects: tuple[str, ...]) -> tuple[CommandSpec, ...]:
     names = dict.fromkeys(each for each in effects if each not in ("RSVD", "-"))
     if not names:
         return SEGMENT

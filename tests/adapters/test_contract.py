@@ -7,8 +7,9 @@ import gc
 import importlib
 import tempfile
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from enum import Enum
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,7 @@ from tests.adapters.lua_kinds import sources
 from tests.adapters.lua_kinds.bench import open_kinds, section
 from tests.adapters.lua_kinds.bundled import BUNDLED
 from tests.adapters.meter import METER, MeterSimulator
+from tests.adapters.mqtt import test_contract as mqtt
 from tests.adapters.page import make_importable
 from tests.fakes.patience import until
 from tests.fakes.wled import WledSimulator, segment
@@ -118,29 +120,6 @@ class TestMatter(AdapterContract):
         lose=lambda vendor: vendor.add({**vendor.nodes[1], "available": False}),
         find=lambda vendor: vendor.add({**vendor.nodes[1], "available": True}),
     )
-
-
-@pytest.mark.parametrize("contract", [TestElgatoLights, TestRokuTv, TestWled, TestMatter])
-async def test_an_ended_adapter_is_freed_without_a_garbage_collection(contract: type[AdapterContract]) -> None:
-    """New devices exclude all existing objects from collections, so a reference cycle could keep an adapter."""
-    gc.collect()
-    gc.disable()
-    try:
-        async with trial(contract.subject) as it:
-            parts = [weakref.ref(each) for each in _parts_of(it.runner.adapter)]
-            assert await it.succeeds("on")
-        del it
-        await until(lambda: not any(part() for part in parts))
-    finally:
-        gc.enable()
-
-
-def _parts_of(adapter: Adapter | None) -> Iterator[object]:
-    """Yield the adapter and its attributes whose classes are in the package of its kind."""
-    package = type(adapter).__module__.rpartition(".")[0]
-    for each in (adapter, *vars(adapter).values()):
-        if type(each).__module__.startswith(package) and type(each).__weakrefoffset__:
-            yield each
 
 
 IN_LUA: Mapping[str, Mapping[str, Any]] = {
@@ -300,3 +279,33 @@ class TestThePage(AdapterContract):
         device="relay",
         change=lambda vendor: setattr(vendor, "is_on", True),
     )
+
+
+@pytest.mark.parametrize(
+    "contract", [TestElgatoLights, TestRokuTv, TestWled, TestMatter, TestStripInLua, mqtt.TestMqtt]
+)
+async def test_an_ended_adapter_is_freed_without_a_garbage_collection(contract: type[AdapterContract]) -> None:
+    """New devices exclude all existing objects from collections, so a reference cycle could keep an adapter."""
+    gc.collect()
+    gc.disable()
+    try:
+        async with trial(contract.subject) as it:
+            assert await it.succeeds("on")
+            parts = [weakref.ref(each) for each in _list_parts(it.runner.adapter)]
+        del it
+        await until(lambda: not [part() for part in parts if part() is not None])
+    finally:
+        gc.enable()
+
+
+def _list_parts(adapter: Adapter | None) -> Sequence[object]:
+    """Return the adapter and the objects that it consists of: its attributes, and their attributes, whose classes are
+    in the package of its kind."""
+    package = type(adapter).__module__.rpartition(".")[0]
+    parts: list[object] = [adapter]
+    for part in parts:
+        for each in getattr(part, "__dict__", {}).values():
+            is_own = type(each).__module__.startswith(package) and type(each).__weakrefoffset__ > 0
+            if is_own and not isinstance(each, Enum) and not any(each is other for other in parts):
+                parts.append(each)
+    return parts

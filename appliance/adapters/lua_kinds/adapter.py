@@ -321,7 +321,7 @@ class LuaAdapter(PollingAdapter):
         """Open the connection. The base class uses a yielded message only as a sign of contact.
         `_keep_processing` passes the queued message to the file."""
         try:
-            async with connection.open() as messages:
+            async with connection.connect(self.functions.hello, self.functions.find_path) as messages:
                 self._push_error = None
                 self.poll_now()
                 yield messages

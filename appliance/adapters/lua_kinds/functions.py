@@ -68,7 +68,7 @@ class KindFunctions:
         self.cancelled: CancelledCall | None = None
         self.connection: PushConnection | None = None
         if (listen := loaded.definition.listen) is not None:
-            self.connection = PushConnection(push, listen, self._hello, self._find_path, context.clock)
+            self.connection = PushConnection(push, listen, context.clock)
         self._host = host
 
     async def call(
@@ -115,10 +115,11 @@ class KindFunctions:
             first, second = (self.redact(each) if isinstance(each, str) else each for each in (first, second))
         return Results(first, second, ctx)
 
-    async def _hello(self) -> Any:
+    async def hello(self) -> Any:
+        """Return the first message for a new connection, or None."""
         return (await self.call(HELLO)).first
 
-    async def _find_path(self) -> str | None:
+    async def find_path(self) -> str | None:
         """Call the file's function for the path to listen on. Return None if this section does not listen."""
         found = (await self.call(PATH)).first
         try:

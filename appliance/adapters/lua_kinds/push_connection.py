@@ -62,16 +62,12 @@ class PushConnection:
     """The connection of one section. The adapter opens the connection repeatedly, and passes each `next_message` to
     the file.
 
-    `hello` returns the first message, or None to send nothing. `find_path` returns the path if the file has a
-    function for the path. If this function returns nil, no connection is opened.
     """
 
     def __init__(
         self,
         http: PushSource,
         listen: ListenDefinition,
-        hello: Callable[[], Awaitable[Any]],
-        find_path: Callable[[], Awaitable[str | None]],
         clock: Clock,
     ) -> None:
         self._waiting: asyncio.Queue[Pushed] = asyncio.Queue(MAX_PUSHED)
@@ -79,8 +75,6 @@ class PushConnection:
         self._has_room = asyncio.Event()
         self._http = http
         self._listen = listen
-        self._hello = hello
-        self._find_path = find_path
         self.is_unused = False
         self._socket: Messages | None = None
         self._is_open = False
@@ -108,28 +102,34 @@ class PushConnection:
         return pushed.value
 
     @asynccontextmanager
-    async def open(self) -> AsyncIterator[AsyncIterator[Any]]:
-        """Open the connection. Before a message is yielded, it is matched to its request, or queued for the file."""
+    async def connect(
+        self, hello: Callable[[], Awaitable[Any]], find_path: Callable[[], Awaitable[str | None]]
+    ) -> AsyncIterator[AsyncIterator[Any]]:
+        """Open the connection. Before a message is yielded, it is matched to its request, or queued for the file.
+
+        `hello` returns the first message, or None to send nothing. `find_path` returns the path if the file has a
+        function for the path. If this function returns nil, no connection is opened.
+        """
         size = self._listen.max_message_kb << 10
-        path = await self._find_path() if self._listen.path is None else self._listen.path
+        path = await find_path() if self._listen.path is None else self._listen.path
         if path is None:
             self.is_unused = True
             await asyncio.Event().wait()
         assert path is not None
         if self._listen.kind == "sse":
             async with self._http.events(path, silence_secs=EVENTS_SILENCE_SECS, max_bytes=size) as events:
-                async with self._opened(None):
+                async with self._opened(None, hello):
                     yield self._read(_parse_event(each, self._http.address) async for each in events)
             return
         async with self._http.messages(path, silence_secs=SOCKET_PING_SECS, max_bytes=size, parse=_parse) as socket:
-            async with self._opened(socket):
+            async with self._opened(socket, hello):
                 yield self._read(socket)
 
     @asynccontextmanager
-    async def _opened(self, socket: Messages | None) -> AsyncIterator[None]:
+    async def _opened(self, socket: Messages | None, hello: Callable[[], Awaitable[Any]]) -> AsyncIterator[None]:
         self._socket, self._is_open = socket, True
         try:
-            first = await self._hello() if self._listen.has_hello else None
+            first = await hello() if self._listen.has_hello else None
             if first is not None:
                 await self.send(first)
             yield

@@ -270,8 +270,10 @@ class Client(aiomqtt.Client):
             async with asyncio.timeout(limit_secs):
                 await self.__aexit__(None, None, None)
         except (aiomqtt.MqttError, TimeoutError) as error:
-            self._client._sock_close()  # noqa: SLF001
             self._logger.debug("disconnect: %s", error)
+        finally:
+            self._client._sock_close()  # noqa: SLF001
+            del self._client, self._misc_task  # both refer to this object
 
     async def _misc_loop(self) -> None:
         """Send pings until the connection ends. The library's own method would wake up every second."""

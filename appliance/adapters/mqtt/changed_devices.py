@@ -1,4 +1,4 @@
-"""Collects the changes of devices, and publishes them."""
+"""Sets the values of devices, collects the changes, and publishes them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from msgspec import Struct, field
 
 from appliance.adapters.mqtt.announced_devices import AnnouncedDevices
 from appliance.adapters.mqtt.device import MqttDevice
+from appliance.adapters.mqtt.platforms.entity import Entity
+from appliance.adapters.mqtt.platforms.payloads import Update
 from appliance.adapters.mqtt.restored_states import RestoredStates
 from appliance.adapters.publisher import Publisher
 
@@ -49,6 +51,18 @@ class ChangedDevices:
             changes = self._changed[device.id] = Changes(device=device)
         changes.attributes.update(attributes)
         changes.pushed.update(pushed)
+
+    def set_values(self, device: MqttDevice, entity: Entity, update: Update, *, is_live: bool = True) -> None:
+        """Set new values. If the new values would replace an unpublished change, publish that change first.
+
+        Values that are not live come from retained messages, so their age is unknown.
+        """
+        changed = entity.changed_by(update)
+        self.publish_if_changed(device.id, changed)
+        entity.apply(update, changed)
+        if changed or any(each in update for each in entity.unconfirmed):
+            entity.confirm(update)
+            self.note(device, changed, update if is_live else ())
 
     def publish_if_changed(self, device_id: str, attributes: Iterable[str]) -> None:
         """Publish the changes of a device if one of these attributes has changed."""

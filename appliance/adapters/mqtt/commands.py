@@ -9,6 +9,7 @@ from datetime import datetime, tzinfo
 
 from appliance.adapters.confirmation import describe_value, equals_rounded, failure
 from appliance.adapters.mqtt.announced_devices import AnnouncedDevices
+from appliance.adapters.mqtt.changed_devices import ChangedDevices
 from appliance.adapters.mqtt.client import BrokerConnection
 from appliance.adapters.mqtt.device import MqttDevice
 from appliance.adapters.mqtt.messages import Outgoing
@@ -34,20 +35,20 @@ _COLORS = ("color_xy", "color_hs", "color_rgb")
 class Commands:
     """Runs the commands to the devices of one broker, and stores the commands that wait for results.
 
-    `show` sets values of an entity, and publishes the entity's device. `on_pending` is called when a command begins
-    to wait for its result. Call `released` regularly while `has_pending` is true.
+    `on_pending` is called when a command begins to wait for its result. Call `released` regularly while
+    `has_pending` is true.
     """
 
     def __init__(
         self,
         announced: AnnouncedDevices,
-        show: Callable[[MqttDevice, Entity, Update], None],
+        changed: ChangedDevices,
         on_pending: Callable[[], None],
         clock: Clock,
         zone: tzinfo,
     ) -> None:
         self._announced = announced
-        self._show = show
+        self._changed = changed
         self._on_pending = on_pending
         self._clock = clock
         self._zone = zone
@@ -136,6 +137,11 @@ class Commands:
         if not is_long_fade(command):
             waited = "" if pending.is_refused else f" after {RESULT_SECS:.0f} s"
             raise BadAnswer(f"{device.id} was sent {command} but shows {shown}{waited}")
+
+    def _show(self, device: MqttDevice, entity: Entity, update: Update) -> None:
+        """Set values of an entity, and publish the entity's device."""
+        self._changed.set_values(device, entity, update)
+        self._changed.publish_changes(device.id)
 
     def _now(self) -> datetime:
         return self._clock.now().astimezone(self._zone)

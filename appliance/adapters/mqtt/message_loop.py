@@ -12,6 +12,7 @@ import math
 import sys
 from collections.abc import Iterable, Iterator
 from datetime import datetime
+from functools import partial
 
 from appliance.adapters.mqtt.announced_devices import AnnouncedDevices
 from appliance.adapters.mqtt.budget import Budget
@@ -22,6 +23,7 @@ from appliance.adapters.mqtt.kind import Mqtt
 from appliance.adapters.mqtt.message_processor import MessageProcessor
 from appliance.adapters.mqtt.refusals import Reports
 from appliance.adapters.mqtt.retained_messages import RetainedMessages
+from appliance.adapters.mqtt.router import Router
 from appliance.adapters.mqtt.templates.template import SIMPLE_TEMPLATES
 from appliance.adapters.publisher import Publisher
 from appliance.clock import Clock
@@ -60,6 +62,21 @@ COMPILER = "appliance.adapters.mqtt.templates.evaluator"
 log = logging.getLogger("adapters")
 
 
+class CostReports:
+    """Reports each device and configuration topic that sends too many costly messages once."""
+
+    def __init__(self, publish: Publisher, router: Router) -> None:
+        self._publish = publish
+        self._router = router
+        self._costly: set[str] = set()
+
+    def report(self, topic: str) -> None:
+        announcer = self._router.device_id_at(topic)
+        if announcer not in self._costly and len(self._costly) < MAX_COSTLY:
+            self._costly.add(announcer)
+            self._publish.dropped(announcer[:200], "messages", COSTS_TOO_MUCH)
+
+
 class MessageLoop:
     """The parts of one broker. Messages are processed while `keep_reading` and `keep_time` run.
 
@@ -87,22 +104,18 @@ class MessageLoop:
             locale=locale,
         )
         self.processor = MessageProcessor(self.announced, publish, clock, locale.timezone, stopped_at)
-        self.inbox = Inbox(self._queue_of, self.announced.router.has_events)
+        self.inbox = Inbox(partial(_queue_of, self.announced), self.announced.router.has_events)
         own_topics = () if status is None else (status,)
         self.discovery = Discovery(settings, self.announced, self.processor, self.inbox, publish, clock, own_topics)
         self._status = status
         self._publish = publish
         self._clock = clock
-        self._budget = Budget(clock, self._report_parked)
-        self._costly: set[str] = set()
+        self._budget = Budget(clock, CostReports(publish, self.announced.router).report)
         self._answered_at = -math.inf
         self._tick_at = math.inf
         self._dropped, self._dropped_at = 0, -math.inf
         self._retained = RetainedMessages(publish.name, clock)
         self._reports = Reports(publish, clock)
-
-    def _queue_of(self, topic: str) -> str:
-        return CONFIGS if self.announced.store.is_config(topic) else self.announced.router.device_id_at(topic)
 
     async def run_session(self, connection: BrokerConnection) -> None:
         """Build devices and process messages until the connection is lost."""
@@ -158,13 +171,6 @@ class MessageLoop:
             return
         yield from (self.discovery if is_config else self.processor).process(received)
 
-    def _report_parked(self, topic: str) -> None:
-        """Report once that a device or a configuration topic sends too many costly messages."""
-        announcer = self.announced.router.device_id_at(topic)
-        if announcer not in self._costly and len(self._costly) < MAX_COSTLY:
-            self._costly.add(announcer)
-            self._publish.dropped(announcer[:200], "messages", COSTS_TOO_MUCH)
-
     async def keep_time(self) -> None:
         """Expire values, continue parked messages, and report faults. Sleep while there is nothing to do."""
         while True:
@@ -197,3 +203,7 @@ class MessageLoop:
                 *(self._publish.name, dropped - self._dropped),
             )
             self._dropped, self._dropped_at = dropped, now
+
+
+def _queue_of(announced: AnnouncedDevices, topic: str) -> str:
+    return CONFIGS if announced.store.is_config(topic) else announced.router.device_id_at(topic)

@@ -2,8 +2,8 @@
 
 The path of a message: 1. `process` finds the entities that read the message's topic, and stores pictures. 2.
 `_take_message` passes the message to each entity, which yields changes. 3. `_take_change` publishes events, and
-filters values by the pending command. 4. `_set_and_note` sets the values, and records the changed attributes in
-`changed`, which publishes them.
+filters values by the pending command. 4. `changed` sets the values, records the changed
+attributes, and publishes them.
 
 `tick` expires values. `publish_rebuilt` restores values after a restart or a new announcement.
 """
@@ -25,7 +25,6 @@ from appliance.adapters.mqtt.newest_messages import NewestMessages
 from appliance.adapters.mqtt.picture_store import PictureStore
 from appliance.adapters.mqtt.platforms.binary_sensor import BinarySensor
 from appliance.adapters.mqtt.platforms.entity import Change, Entity, EntityEvent
-from appliance.adapters.mqtt.platforms.payloads import Update
 from appliance.adapters.mqtt.platforms.picture import StillPicture
 from appliance.adapters.mqtt.presses import RecentPresses
 from appliance.adapters.mqtt.refusals import Refusal
@@ -56,12 +55,12 @@ class MessageProcessor:
         self._clock = clock
         self._zone = zone
         self.has_work = asyncio.Event()
-        self.commands = Commands(announced, self._set_and_publish, self.has_work.set, clock, zone)
         self._deadlines = Deadlines(clock)
         self._newest = NewestMessages()
         self._presses = RecentPresses(clock)
         self.restored = RestoredStates(publish, self.pictures, self._deadlines, clock, stopped_at)
         self.changed = ChangedDevices(announced, self.restored, publish)
+        self.commands = Commands(announced, self.changed, self.has_work.set, clock, zone)
 
     def process(self, received: Received) -> Iterator[None]:
         """Process any message except a configuration, one entity per step. Never raises."""
@@ -135,25 +134,9 @@ class MessageProcessor:
         if entity.is_expired and update:
             entity.refresh()
             self.changed.note(device, ("state",))
-        self._set_and_note(device, entity, update, is_live=is_live)
+        self.changed.set_values(device, entity, update, is_live=is_live)
         if pending is not None:
             pending.check(update, entity)
-
-    def _set_and_note(self, device: MqttDevice, entity: Entity, update: Update, *, is_live: bool = True) -> None:
-        """Set new values. If the new values would replace an unpublished change, publish that change first.
-
-        Values that are not live come from retained messages, so their age is unknown.
-        """
-        changed = entity.changed_by(update)
-        self.changed.publish_if_changed(device.id, changed)
-        entity.apply(update, changed)
-        if changed or any(each in update for each in entity.unconfirmed):
-            entity.confirm(update)
-            self.changed.note(device, changed, update if is_live else ())
-
-    def _set_and_publish(self, device: MqttDevice, entity: Entity, update: Update) -> None:
-        self._set_and_note(device, entity, update)
-        self.changed.publish_changes(device.id)
 
     def tick(self) -> None:
         """Expire values, switch sensors off after their delay, release held-back states, and publish picture
@@ -162,7 +145,7 @@ class MessageProcessor:
         for device, entity in self._deadlines.take_due(self.announced.devices):
             self._expire(device, entity)
         for device, entity, kept in self.commands.released():
-            self._set_and_note(device, entity, kept)
+            self.changed.set_values(device, entity, kept)
 
     def secs_to_tick(self) -> float:
         """Return the seconds after which `tick` has work."""
@@ -172,9 +155,9 @@ class MessageProcessor:
 
     def _expire(self, device: MqttDevice, entity: Entity) -> None:
         if isinstance(entity, BinarySensor) and entity.off_delay > 0:
-            self._set_and_note(device, entity, entity.showing(is_on=False))
+            self.changed.set_values(device, entity, entity.showing(is_on=False))
         else:
-            self._set_and_note(device, entity, entity.expire())
+            self.changed.set_values(device, entity, entity.expire())
             self.changed.note(device, ("state",))
             if isinstance(entity, StillPicture):
                 self.pictures.forget(device.id, entity)

@@ -249,7 +249,7 @@ async def test_a_function_without_requests_that_times_out_is_not_an_outage(pool:
 
 async def test_large_messages_wait_within_a_budget_of_bytes() -> None:
     listen = ListenDefinition(path="/", kind="websocket", has_hello=False, max_message_kb=1024)
-    connection = PushConnection(None, listen, _nothing, _nothing, Clock())  # type: ignore[arg-type]
+    connection = PushConnection(None, listen, Clock())  # type: ignore[arg-type]
 
     async def messages() -> AsyncIterator[Pushed]:
         for number in range(4):
@@ -266,9 +266,6 @@ async def test_large_messages_wait_within_a_budget_of_bytes() -> None:
         assert connection.waiting == 1
         assert await connection.next_message() == number
     await reading
-
-
-async def _nothing() -> None: ...
 
 
 async def _flood(vendor: Chatty) -> None:

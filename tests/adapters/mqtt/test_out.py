@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import json
 import re
 import signal
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ import pytest
 from msgspec.structs import replace
 
 from appliance.adapters.mqtt.inbox import Received
-from appliance.adapters.mqtt.out.command_queues import MAX_WAITING_COMMANDS
+from appliance.adapters.mqtt.out.command_queues import MAX_WAITING_COMMANDS, CommandQueues
 from appliance.adapters.mqtt.out.discovery_payloads import device_payload
 from appliance.adapters.mqtt.out.home_access import HomeAccess, no_frame
 from appliance.adapters.mqtt.out.section_publishers import build_publishers
@@ -84,6 +86,28 @@ async def test_a_lamp_is_announced_publishes_its_state_and_accepts_commands(brok
             home.bus.publish(events.DeviceEvent(device_id=LAMP.device_id, event="single", data={"n": 1}))
             assert await next_message(client, f"{base}/event") == {"n": 1, "event_type": "single"}
         assert await next_message(client, "lares/here/status") == "offline"
+
+
+async def test_an_ended_publisher_is_freed_without_a_garbage_collection(broker: Broker) -> None:
+    """New devices exclude all existing objects from collections, so a reference cycle could keep a publisher."""
+    base = "lares/here/devices/elgato_lights:light:0"
+
+    async def publish(home: BrokerHome, client: aiomqtt.Client) -> weakref.ref[object]:
+        async with publishing(home, "here", Lamp(home.registry, LAMP)) as publisher:
+            await next_message(client, f"{base}/state")
+            await client.publish(f"{base}/set", '{"capability":"power","action":"on"}', qos=1)
+            await next_message(client, f"{base}/result")
+            return weakref.ref(publisher)
+
+    async with broker.client() as client, BrokerHome(broker) as home:
+        await client.subscribe(f"{base}/+", qos=1)
+        gc.collect()
+        gc.disable()
+        try:
+            ended = await publish(home, client)
+            await until(lambda: ended() is None)
+        finally:
+            gc.enable()
 
 
 async def test_a_retained_command_is_ignored(broker: Broker, caplog: pytest.LogCaptureFixture) -> None:
@@ -322,7 +346,8 @@ async def test_commands_that_arrive_after_the_exit_has_begun_start_no_work(broke
     async with BrokerHome(broker) as home:
         async with publishing(home, "here", Lamp(home.registry, LAMP)) as publisher:
             await until(lambda: publisher._connection is not None)
-        publisher._on_message(Received(topic, b'{"capability":"power","action":"on"}', is_retained=False))
+        commands = CommandQueues(publisher._tasks, publisher._run_command, publisher._answer)
+        publisher._on_message(commands, Received(topic, b'{"capability":"power","action":"on"}', is_retained=False))
     assert not publisher._tasks._running
 
 

@@ -7,6 +7,7 @@ import logging
 from collections import deque
 from collections.abc import Collection, Mapping
 from contextlib import suppress
+from functools import partial
 from urllib.parse import unquote
 
 import orjson
@@ -69,7 +70,8 @@ class HubPublisher:
         self._home = home
         self._clock = clock
         self._brokers = brokers
-        self._broker = Broker(settings, client_id, self._topics.status, self._on_message)
+        self._settings = settings
+        self._client_id = client_id
         self._tasks = Tasks()
         self._changed: set[str] = set()
         self._has_changed = asyncio.Event()
@@ -79,23 +81,28 @@ class HubPublisher:
         self._retained = RetainedMessages("publishing", clock)
         self._catalogs: tuple[Mapping[str, str], Mapping[str, str]] | None = None  # announced scenes and automations
         self._automations: set[str] = set()  # state topics of the automations
-        self._commands = CommandQueues(self._tasks, self._run_command, self._answer)
         self._sending = 0
         self._connection: BrokerConnection | None = None
         self._is_closing = False
 
     async def __aenter__(self) -> HubPublisher:
-        self._forget = self._home.bus.listen(self._on_event)
-        connected = keep_connected(
-            self._broker, self._clock, self._session, lambda error: log.debug("publishing: %s", error)
-        )
-        self._tasks.start(connected, "publishing to the broker")
+        self._tasks.start(self._keep_publishing(), "publishing to the broker")
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        self._forget()
         self._is_closing = True  # otherwise, each further command would start work that the exit waits for
         await self._tasks.__aexit__()
+
+    async def _keep_publishing(self) -> None:
+        """Publish on each connection to the broker until cancelled."""
+        commands = CommandQueues(self._tasks, self._run_command, self._answer)
+        receive = partial(self._on_message, commands)
+        broker = Broker(self._settings, self._client_id, self._topics.status, receive)
+        forget = self._home.bus.listen(self._on_event)
+        try:
+            await keep_connected(broker, self._clock, self._session, lambda error: log.debug("publishing: %s", error))
+        finally:
+            forget()
 
     def _on_event(self, event: events.Event) -> None:
         if self._connection is not None and self._is_own(event) and (frame := self._home.frame_of(event)):
@@ -232,7 +239,7 @@ class HubPublisher:
         for topic in known | states.keys():
             await self._retained.publish(connection, topic, states.get(topic, ""))
 
-    def _on_message(self, received: Received) -> None:
+    def _on_message(self, commands: CommandQueues, received: Received) -> None:
         """Process a command, or check a retained message of this hub."""
         if self._is_closing:
             return
@@ -246,7 +253,7 @@ class HubPublisher:
                 received.topic,
             )
         elif len(levels) == 5:
-            self._commands.take(levels[2], unquote(levels[3]), received.payload)
+            commands.take(levels[2], unquote(levels[3]), received.payload)
 
     async def _run_command(self, id_: str, given: HubCommand) -> None:
         if self._home.is_stopping():

@@ -1,7 +1,7 @@
 """An execution: one run of a Lua file.
 
-`begin` sends the file to a worker. `run` then answers each request from Lua, and returns the failure, if any. An
-execution ends in one of these ways:
+`begin` sends the file to a worker. If the worker ends before it has received the file, the pool calls `begin` again.
+`run` answers each request from Lua, and returns the failure, if any. An execution ends in one of these ways:
 
 - The worker sends the last frame, because Lua has ended or was stopped.
 - The worker ends, or no worker can begin the execution (`is_lost`).
@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
 from datetime import datetime
 from enum import Enum
 from math import inf
@@ -62,8 +61,7 @@ class Channel(Protocol):
     """The part of `Worker` that executions use. The class is a `Protocol`, because `worker.py` imports this file."""
 
     def send(self, execution: LuaExecution, kind: FrameKind, parts: tuple[bytes, ...]) -> None:
-        """Send the frame to the execution's Lua when the worker has a free slot. The execution's `reply` is set
-        later."""
+        """Send the frame to the execution's Lua when the worker has a free slot."""
 
     def stop(self, execution: LuaExecution) -> None:
         """Stop the execution's Lua in the worker, even during a computation."""
@@ -75,12 +73,6 @@ class Channel(Protocol):
         """Let another execution begin, because the hub's side of this execution has ended."""
 
 
-FindWorker = Callable[["LuaExecution", str], Channel | str]
-"""Returns the worker for an execution, or the reason why the execution cannot begin. The second argument is the
-reason why the last worker was lost. The function is called again whenever a worker ends before it has received the
-file."""
-
-
 class LuaExecution:
     """The hub's side of one run of a file in a worker. The worker's side is a `WorkerExecution`.
 
@@ -90,7 +82,6 @@ class LuaExecution:
     The `Worker` sets these attributes:
 
     - `number`: identifies the execution in the worker.
-    - `reply`: the next frame from Lua.
     - `is_begun`: whether the worker received the file, and may therefore have run a part of the file.
 
     The results:
@@ -99,12 +90,11 @@ class LuaExecution:
     - `is_lost`: whether the execution ended because its worker ended, or because no worker could begin it.
     - `cpu_secs`: processor time of the execution's Lua, as last reported.
 
-    An interruption cancels `_task`, the task of `run`. `_final_frame` then describes the interruption, like a frame
-    from Lua.
+    `_reply` is the next frame from Lua. An interruption cancels `_task`, the task of `run`. `_final_frame` then
+    describes the interruption, like a frame from Lua.
     """
 
     number = 0
-    reply: asyncio.Future[WorkerFrame]
     is_begun = False
     description = b""
     is_lost = False
@@ -127,16 +117,15 @@ class LuaExecution:
         event: bytes,
         calls: LuaCalls,
         settings: ExecutionSettings,
-        find_worker: FindWorker,
     ) -> None:
         self.name = name
         self.kind = kind
         self.source = source
         self._calls = calls
         self._settings = settings
-        self._find_worker = find_worker
         self._files = [source]
         self._event = event
+        self._reply: asyncio.Future[WorkerFrame] = asyncio.get_running_loop().create_future()
         self.times = ExecutionTimes(settings.limits, settings.machine)
 
     @property
@@ -144,14 +133,15 @@ class LuaExecution:
         """Return whether the execution has begun, and has neither ended nor been stopped."""
         return self._phase is Phase.ACTIVE
 
-    def begin(self, lost_because: str = "") -> None:
-        """Send the file to a worker. `lost_because` is the reason why the last worker ended before it received the
-        file."""
-        worker = self._find_worker(self, lost_because)
-        if isinstance(worker, str):
-            self._final_frame = _lost(worker)
-            return
-        self._worker, self._phase = worker, Phase.ACTIVE
+    @property
+    def may_begin(self) -> bool:
+        """Return whether a worker may begin the execution: no worker has received the file, and the execution was
+        not interrupted."""
+        return not self.is_begun and self._final_frame is None
+
+    def begin(self, worker: Channel) -> None:
+        """Send the file to the worker."""
+        self._worker = worker
         self.times = ExecutionTimes(self._settings.limits, self._settings.machine)
         worker.send(self, self.kind, (self.source.chunk, self.source.name.encode(), self._event))
 
@@ -176,21 +166,18 @@ class LuaExecution:
 
     async def _answer_requests(self) -> WorkerFrame:
         """Answer requests until the execution ends. Return Lua's last frame, or a frame that describes the
-        interruption. If the worker ends before it has received the file, begin again."""
+        interruption."""
         self._task = asyncio.current_task()
         try:
             while self._final_frame is None:
-                frame = await self.reply
-                is_lost = frame.kind is FrameKind.LOST and not self.is_begun
-                if frame.kind is not FrameKind.REQUEST and not is_lost:
+                frame = await self._reply
+                if frame.kind is not FrameKind.REQUEST:
                     return frame
-                answer = () if is_lost else await self._answer(frame)
+                answer = await self._answer(frame)
                 if self.stops_after_call:
                     return _CANCELLED
-                if is_lost:
-                    self.begin(frame.parts[0].decode())
-                else:
-                    self._worker.send(self, FrameKind.ANSWER, answer)
+                self._reply = asyncio.get_running_loop().create_future()
+                self._worker.send(self, FrameKind.ANSWER, answer)
         except asyncio.CancelledError:
             if self._final_frame is None or self._task is None:
                 raise
@@ -309,8 +296,8 @@ class LuaExecution:
         elif frame.kind in LAST:
             self._phase = Phase.OVER
         self.times.pause()
-        if not self.reply.done():
-            self.reply.set_result(frame)
+        if not self._reply.done():
+            self._reply.set_result(frame)
         elif frame.kind is FrameKind.LOST:
             self._interrupt(frame)
         return True
@@ -351,10 +338,7 @@ class LuaExecution:
         (self.receive if is_running else self._interrupt)(final_frame)
 
     def lose(self, sentence: str) -> None:
-        """End the execution because its worker has ended. `sentence` is the reason."""
+        """End the execution because its worker has ended, or because no worker can begin it. `sentence` is the
+        reason."""
         if self._phase is not Phase.OVER:
-            self.receive(_lost(sentence))
-
-
-def _lost(sentence: str) -> WorkerFrame:
-    return WorkerFrame(FrameKind.LOST, 0, (sentence.encode(errors="replace"),))
+            self.receive(WorkerFrame(FrameKind.LOST, 0, (sentence.encode(errors="replace"),)))

@@ -60,7 +60,7 @@ class Worker(asyncio.BufferedProtocol):
     """One worker process, from its start to its end.
 
     Before the process is killed, `on_stuck` receives the files that could not be stopped. `on_ready` receives the
-    missing protections of the sandbox. Call `lose_executions` after `live` has returned.
+    missing protections of the sandbox.
 
     - `_executions`: the executions by number, until Lua has ended.
     - `_running`: the executions whose Lua runs now.
@@ -169,9 +169,7 @@ class Worker(asyncio.BufferedProtocol):
                 self._process.kill()
 
     def send(self, execution: LuaExecution, kind: FrameKind, parts: tuple[bytes, ...]) -> None:
-        """Send the frame to the execution's Lua when fewer than `MAX_RUNNING` executions run. The execution's
-        `reply` will be a request or the last frame. If the process ends first, `reply` will be LOST."""
-        execution.reply = asyncio.get_running_loop().create_future()
+        """Send the frame to the execution's Lua when fewer than `MAX_RUNNING` executions run."""
         if not execution.is_begun:
             self._admitted += 1
             execution.number = self._admitted
@@ -243,17 +241,9 @@ class Worker(asyncio.BufferedProtocol):
             self._transport.close()
             self._transport = None
 
-    def list_active(self) -> list[LuaExecution]:
-        return [each for each in self._executions.values() if each.is_active]
-
-    def cancel_executions(self) -> None:
-        for execution in list(self._executions.values()):
-            execution.cancel()
-
-    def lose_executions(self) -> None:
-        """End every execution in the worker. If an execution has not begun, it moves to another worker."""
-        for execution in list(self._executions.values()):
-            execution.lose(self.ended_because or "the Lua worker ended")
+    def list_executions(self) -> list[LuaExecution]:
+        """Return the executions whose Lua has not ended."""
+        return list(self._executions.values())
 
     def _send_waiting(self) -> None:
         while self.is_usable and self.is_ready and len(self._running) < MAX_RUNNING and (waiting := self._choose()):

@@ -94,15 +94,14 @@ class WorkerPool:
 
     async def __aexit__(self, *_: object) -> None:
         self._is_closing = True
-        for worker in self._workers:
-            worker.cancel_executions()
+        for execution in self._list_executions():
+            execution.cancel()
         await self._worker_tasks.__aexit__()
 
     @property
     def running(self) -> int:
         """Return the number of running executions, not including files that are only described or compiled."""
-        active = [each for worker in self._workers for each in worker.list_active()]
-        return sum(each.kind in _COUNTED for each in active)
+        return sum(each.is_active and each.kind in _COUNTED for each in self._list_executions())
 
     def figures(self) -> dict[str, Any]:
         workers = [each.figures() for each in self._workers]
@@ -157,26 +156,21 @@ class WorkerPool:
             await self._current.wait_for_change()
 
     def _begin(self, kind: FrameKind, source: Source, given: bytes, calls: LuaCalls, name: str) -> LuaExecution:
-        execution = LuaExecution(name, kind, source, given, calls, self._settings, self._find_worker)
+        execution = LuaExecution(name, kind, source, given, calls, self._settings)
         if self._is_closing:
             execution.cancel()
         else:
-            execution.begin()
+            self._begin_in_worker(execution)
         return execution
 
-    def _find_worker(self, execution: LuaExecution, lost_because: str) -> Worker | str:
-        """Return a worker for the execution, or the reason why it cannot begin. If necessary, start a worker.
-
-        A file that repeatedly could not be stopped can be described, but not executed. A lost execution does not
-        restart while the hub is stopping, or if no worker can start.
-        """
-        if lost_because and (self._is_closing or self._failed_starts >= MAX_FAILED_STARTS):
-            return lost_because
+    def _begin_in_worker(self, execution: LuaExecution) -> None:
+        """Begin the execution in the current worker, or in a new worker. A file that repeatedly could not be stopped
+        can be described, but not executed."""
         if execution.kind in _COUNTED and (refusal := self._stuck.refusal_of(execution.source)) is not None:
-            return refusal
-        if self._current is not None and self._current.is_usable:
-            return self._current
-        return self._start_worker()
+            execution.lose(refusal)
+        else:
+            worker = self._current
+            execution.begin(worker if worker is not None and worker.is_usable else self._start_worker())
 
     async def _run_once(
         self, kind: FrameKind, source: Source, given: bytes, calls: LuaCalls, name: str
@@ -213,12 +207,21 @@ class WorkerPool:
         return worker
 
     async def _follow(self, worker: Worker) -> None:
-        """Run the worker until it ends. Record the end before the worker's executions restart in another worker."""
+        """Run the worker until it ends. Then end its executions. If the worker has not received an execution's file,
+        begin the execution in another worker, unless workers cannot start."""
         try:
             await worker.live()
         finally:
             self._note_end(worker)
-            worker.lose_executions()
+            for execution in worker.list_executions():
+                if execution.may_begin and self._failed_starts < MAX_FAILED_STARTS:
+                    self._begin_in_worker(execution)
+                else:
+                    execution.lose(worker.ended_because or "the Lua worker ended")
+
+    def _list_executions(self) -> list[LuaExecution]:
+        """Return the executions whose Lua has not ended."""
+        return [execution for worker in self._workers for execution in worker.list_executions()]
 
     def _note_confinement(self, missing: str) -> None:
         if missing and not self._has_warned:

@@ -1,5 +1,5 @@
-"""The dashboard's files. These files are public, because a browser must load the page before it can send a key. Each
-file is read once, and is sent compressed if the client accepts compression."""
+"""The dashboard's files. These files are public, because a browser must load the page before it can send a key.
+Files are sent compressed if the client accepts compression."""
 
 from __future__ import annotations
 
@@ -45,12 +45,22 @@ _PLAIN_HOST = re.compile(r"[A-Za-z0-9.:\[\]_-]+")
 
 @dataclass(frozen=True)
 class StaticFile:
-    """One file as it is served. `path` is the path in the file's URL; `body` contains the bytes."""
+    """One file as it is served. `path` is the path in the file's URL. `inserted` maps placeholders to their text."""
 
     path: str
     type: str
-    body: bytes
+    source: Path
     caching: str
+    inserted: Mapping[bytes, bytes]
+
+    @property
+    def body(self) -> bytes:
+        """Return the bytes. They are read each time, because all files together would use 1 MB of memory, and most
+        clients accept compression."""
+        body = self.source.read_bytes()
+        for placeholder, text in self.inserted.items():
+            body = body.replace(placeholder, text)
+        return body
 
     @cached_property
     def etag(self) -> str:
@@ -60,33 +70,35 @@ class StaticFile:
     @cached_property
     def compressed(self) -> bytes | None:
         """Return the body compressed with gzip, or None if the compressed body is not smaller."""
-        packed = gzip.compress(self.body, mtime=0)
-        return packed if len(packed) < len(self.body) else None
+        body = self.body
+        packed = gzip.compress(body, mtime=0)
+        return packed if len(packed) < len(body) else None
 
 
 @cache
 def load_files() -> Mapping[str, StaticFile]:
-    """Return every served file by its URL path. The files are read at the first call.
+    """Return every served file by its URL path.
 
     Most URLs contain a digest of all files, so that a browser can cache the files forever and never mixes two
     versions. The digest replaces `{{version}}` in the page, the service worker, and the manifest.
     """
-    bodies = {
-        path.relative_to(FOLDER).as_posix(): path.read_bytes()
+    sources = {
+        path.relative_to(FOLDER).as_posix(): path
         for path in sorted(FOLDER.rglob("*"))
         if path.suffix in TYPES and path.is_file()
     }
-    version = _digest(bodies)
-    hashed = [name for name in bodies if name not in UNHASHED]
-    listed = ",".join(f'"{version}/{name}"' for name in hashed).encode()
+    version = _digest(sources)
+    hashed = [name for name in sources if name not in UNHASHED]
+    inserted = {
+        _VERSION: version.encode(),
+        _FILES: ",".join(f'"{version}/{name}"' for name in hashed).encode(),
+    }
     files = [
-        StaticFile(path=f"{DASHBOARD_PATH}{version}/{name}", type=_type(name), body=bodies[name], caching=FOREVER)
-        for name in hashed
+        StaticFile(f"{DASHBOARD_PATH}{version}/{name}", _type(name), sources[name], FOREVER, {}) for name in hashed
     ]
-    for name in UNHASHED & bodies.keys():
-        body = bodies[name].replace(_VERSION, version.encode()).replace(_FILES, listed)
+    for name in UNHASHED & sources.keys():
         address = DASHBOARD_PATH if name == PAGE else DASHBOARD_PATH + name
-        files.append(StaticFile(path=address, type=_type(name), body=body, caching=ALWAYS_ASK))
+        files.append(StaticFile(address, _type(name), sources[name], ALWAYS_ASK, inserted))
     return {file.path: file for file in files}
 
 
@@ -121,9 +133,10 @@ def _type(name: str) -> str:
     return TYPES[PurePosixPath(name).suffix]
 
 
-def _digest(bodies: Mapping[str, bytes]) -> str:
+def _digest(sources: Mapping[str, Path]) -> str:
     digest = hashlib.sha256()
-    for name, body in bodies.items():
+    for name, source in sources.items():
+        body = source.read_bytes()
         digest.update(f"{name} {len(body)}\n".encode() + body)
     return digest.hexdigest()[:16]
 
@@ -151,11 +164,10 @@ class DashboardApi:
         headers |= security_headers(call.request.headers.get("host", ""))
         if _has(call.request, file):
             return Response(b"", 304, headers)
-        body, packed = file.body, file.compressed if _takes_gzip(call.request) else None
+        packed = file.compressed if _takes_gzip(call.request) else None
         if packed is not None:
-            body = packed
             headers["content-encoding"] = "gzip"
-        return Response(body, 200, {"content-type": file.type, **headers})
+        return Response(file.body if packed is None else packed, 200, {"content-type": file.type, **headers})
 
     def _find_words(self, request: Request) -> str | None:
         """Return the URL path of the page's texts in the first language that the browser prefers and the page

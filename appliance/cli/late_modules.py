@@ -112,6 +112,7 @@ LATE: dict[str, dict[str, Any]] = {
         "current_process": lambda: SimpleNamespace(name="MainProcess"),  # every log record contains this name
     },
     "multiprocessing.context": {"BaseContext": None},
+    "pickle": {"_Unpickler": object},
     "sysconfig": {"get_config_var": _config_var},
     "typing_extensions": {"TypeVar": _type_var, **{name: getattr(typing, name) for name in _TYPING}},
     "urllib.request": {name: _late("urllib.request", name) for name in ("getproxies", "proxy_bypass")},

@@ -34,6 +34,7 @@ USES = {
     "multiprocessing": "import multiprocessing, multiprocessing.queues; assert multiprocessing.Pipe()",
     "multiprocessing.context": "from multiprocessing.context import BaseContext; assert BaseContext or True; "
     "from multiprocessing.context import SpawnContext; assert SpawnContext",
+    "pickle": "import pickle; assert pickle.loads(pickle.dumps([1])) == [1]; assert pickle._Unpickler",
     "sysconfig": "import sysconfig; assert sysconfig.get_config_var('prefix') and sysconfig.get_paths()",
     "typing_extensions": "import typing_extensions; assert typing_extensions.TypedDict; "
     "from typing_extensions import TypeVar, override; assert TypeVar('T', default=int) and override",

@@ -136,6 +136,7 @@ class PollingAdapter(Adapter):
     def record_contact(self) -> None:
         """Record that the address has responded at the present time. Answers and pushed messages are recorded
         automatically."""
+        self.misses = 0
         self._contact_at = self.clock.monotonic()
 
     def poll_now(self) -> None:
@@ -214,7 +215,6 @@ class PollingAdapter(Adapter):
             if isinstance(outcome, Report):
                 await in_steps(self.clock, self.publish.report_parts(outcome, reading))
         if isinstance(outcome, Report):
-            self.misses = 0
             self._report_empty(is_empty=outcome.present == frozenset())
             self.publish.answered(self.clock.monotonic() - began)
         elif isinstance(outcome, Unreachable):
@@ -243,7 +243,6 @@ class PollingAdapter(Adapter):
             raise self.timeout_error(secs, is_answered=self.answers != answers_before) from None
         except Unreachable as error:
             raise self.http.convert_if_answered(error, answers_before) from None
-        self.misses = 0
         self.record_contact()
         return result
 

@@ -118,6 +118,13 @@ async def bench(session: DeviceSession, clock: VirtualClock) -> Bench:
     return bench
 
 
+async def test_a_pushed_message_restarts_the_count(bench: Bench) -> None:
+    await bench.poll(GONE)
+    bench.adapter._receive("message")
+    await bench.poll(GONE)
+    assert bench.power == ("off", "online")
+
+
 @pytest.mark.parametrize("between", ["report", WRONG])
 async def test_any_answer_restarts_the_count(bench: Bench, between: str | BadAnswer) -> None:
     await bench.poll(GONE)

@@ -104,7 +104,7 @@ class AdapterRunner:
         Raise `LaresError` on failure."""
         if self.adapter is None:
             return None
-        return await self._contained(self.adapter.attempt(self.adapter.picture(device_id, attribute)))
+        return await self._contained(self.adapter.run_limited(self.adapter.picture(device_id, attribute)))
 
     async def wait_for_hooks(self) -> Collection[str]:
         """Wait up to five seconds until the adapter exists, and return the adapter's hooks. While the adapter
@@ -116,7 +116,7 @@ class AdapterRunner:
         """Pass a request to the adapter. Raise `LaresError` if the adapter rejects the request."""
         adapter = self._require_adapter()
         try:
-            await self._contained(adapter.attempt(adapter.hook(request)))
+            await self._contained(adapter.run_limited(adapter.hook(request)))
         except AdapterFailed as error:
             adapter.on_hook_failed(error)
             raise
@@ -126,7 +126,7 @@ class AdapterRunner:
     ) -> list[LaresError | None]:
         before = adapter.answers
         try:
-            results = await adapter.attempt(adapter.command_many(device_ids, command))
+            results = await adapter.run_limited(adapter.command_many(device_ids, command))
             if len(results) != len(device_ids):
                 raise AdapterFailed(
                     f"{adapter.name} returned results for {len(results)} devices instead of {len(device_ids)}"
@@ -252,7 +252,7 @@ async def _invoke(adapter: Adapter, operation: str, payload: Mapping[str, Value]
     if operation not in operations:
         raise Unsupported(f"invoke target '{adapter.name}:{operation}' is not supported")
     work = operations[operation](payload)
-    return await adapter.attempt(work, adapter.operation_secs.get(operation))
+    return await adapter.run_limited(work, adapter.operation_secs.get(operation))
 
 
 def _has_answered(adapter: Adapter, before: int | None) -> bool:

@@ -188,16 +188,10 @@ class Adapter(ABC):
         """Handle the failure of a valid request to a hook. The caller also gets the error."""
         self.publish.record_error(error)
 
-    async def attempt(self, work: Awaitable[T], secs: float | None = None) -> T:
-        """Await a poll, a command, or another request to the device. Raise `Unanswered` after `secs`, which is
-        `command_secs` by default.
-
-        Subclasses also record whether the device answered.
-        """
-        return await self.within(self.command_secs if secs is None else secs, work)
-
-    async def within(self, secs: float, work: Awaitable[T]) -> T:
-        """Await the work. Raise `Unanswered` after `secs`."""
+    async def run_limited(self, work: Awaitable[T], secs: float | None = None) -> T:
+        """Await a poll, a command, or another call. Raise `Unanswered` after `secs`, which is `command_secs` by
+        default."""
+        secs = self.command_secs if secs is None else secs
         try:
             return await end_within(work, secs)
         except TimeoutError:

@@ -20,7 +20,7 @@ from appliance.adapters.confirmation import (
 )
 from appliance.adapters.device_http.client import HttpClient
 from appliance.adapters.reconnection import keep_open
-from appliance.errors import AdapterFailed, BadAnswer, Unanswered, Unreachable
+from appliance.errors import AdapterFailed, BadAnswer, Unreachable
 from appliance.event_loop import in_steps
 from appliance.home.model import Report
 from appliance.tasks import back_off, end_within, run_together
@@ -207,7 +207,7 @@ class PollingAdapter(Adapter):
         ended_before, answers_before = self.gate.commands_ended, self.answers
         with self.publish.reading() as reading:
             try:
-                outcome: Report | AdapterFailed = await self.attempt(self.poll())
+                outcome: Report | AdapterFailed = await self.run_limited(self.poll())
             except AdapterFailed as error:
                 outcome = error.with_traceback(None)  # the frames of the traceback keep the answer in memory
             if self.gate.is_stale(ended_before):
@@ -232,25 +232,23 @@ class PollingAdapter(Adapter):
             log.warning("%s: the answer contains no device%s", self.name, contained and f"; it contains {contained}")
         self._is_empty = is_empty
 
-    async def attempt(self, work: Awaitable[T], secs: float | None = None) -> T:
-        """Await the work within `secs`, and record the contact with the address. Raise `Unreachable` only if the
-        address has not answered at all."""
+    async def run_limited(self, work: Awaitable[T], secs: float | None = None) -> T:
+        """Await a call, and record the contact with the address. Raise `Unreachable` only if the address has not
+        answered at all."""
         secs = self.command_secs if secs is None else secs
         answers_before = self.answers
         try:
             result = await end_within(work, secs)
         except TimeoutError:
-            raise self.timeout_error(secs, is_answered=self.answers != answers_before) from None
+            raise self.timeout_error(secs, answers_before) from None
         except Unreachable as error:
             raise self.http.convert_if_answered(error, answers_before) from None
         self.record_contact()
         return result
 
-    def timeout_error(self, secs: float, *, is_answered: bool) -> AdapterFailed:
-        """Return the error of work that took longer than `secs`."""
-        if is_answered:
-            return Unanswered(f"{self.http.address} took longer than {secs:g} s")
-        return self.http.timeout_error(secs)
+    def timeout_error(self, secs: float, answers_before: int) -> AdapterFailed:
+        """Return the error of a call that took longer than `secs`."""
+        return self.http.timeout_error(secs, answers_before)
 
     def on_unreachable(self, error: Unreachable) -> None:
         """Treat one unanswered command as an outage."""

@@ -186,7 +186,7 @@ class _Attempt:
 
     async def _attempt(self, adapter: LuaAdapter) -> None:
         try:
-            report = await adapter.attempt(adapter.poll())
+            report = await adapter.run_limited(adapter.poll())
             self._registry.apply(report)
             await adapter.publish_events()
             adapter.publish.started()
@@ -197,7 +197,7 @@ class _Attempt:
 
     async def _command(self, adapter: LuaAdapter, device_id: str, command: Command) -> None:
         local = device_id.removeprefix(f"{self._section.name}:")
-        result = await adapter.attempt(adapter.command(f"{self._section.name}:{local}", command))
+        result = await adapter.run_limited(adapter.command(f"{self._section.name}:{local}", command))
         if result.report is not None:
             self._registry.apply(result.report)
         if result.error is not None:

@@ -41,7 +41,7 @@ missing = confine(os.getppid(), 4 << 30)
 reached, kept = [], []
 
 
-def attempt(name, action):
+def run_limited(name, action):
     try:
         result = action()
     except BaseException:

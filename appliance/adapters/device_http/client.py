@@ -137,8 +137,11 @@ class HttpClient:
         except _FAILURES as error:
             raise self._convert(error, path) from None
 
-    def timeout_error(self, secs: float) -> Unreachable:
-        """Return the error of a request without data for this number of seconds."""
+    def timeout_error(self, secs: float, answers_before: int) -> Unreachable | Unanswered:
+        """Return the error of requests that took longer than `secs`. As in `convert_if_answered`, a response since
+        `answers` was `answers_before` means that the address is reachable."""
+        if self.answers != answers_before:
+            return Unanswered(f"{self.address} took longer than {secs:g} s")
         return Unreachable(f"{self.address} does not answer (no data for {secs:g} s)")
 
     def convert_if_answered(self, error: Unreachable, answers_before: int) -> Unreachable | Unanswered:

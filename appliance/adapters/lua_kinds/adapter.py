@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Awaitable, Collection, Generator, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Collection, Generator, Iterable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from typing import Any, TypeVar
@@ -95,17 +95,12 @@ class LuaAdapter(PollingAdapter):
         """Poll and receive until cancelled. Raise `AdapterReplaced` once the kind changes."""
         await run_together(super().run(), self._keep_processing(), replace_when(self._loaded))
 
-    async def attempt(self, work: Awaitable[T], secs: float | None = None) -> T:
-        """Forget calls that were cancelled earlier, so that a timeout is attributed to this work only."""
-        self.functions.cancelled = None
-        return await super().attempt(work, secs)
-
-    def timeout_error(self, secs: float, *, is_answered: bool) -> AdapterFailed:
+    def timeout_error(self, secs: float, answers_before: int) -> AdapterFailed:
         """Return the error for a timeout. If the function was waiting for the device, return the error of the base
         class. If the function itself was too slow, the error is not an outage."""
-        cancelled = self.functions.cancelled
+        cancelled, self.functions.cancelled = self.functions.cancelled, None
         if cancelled is not None and cancelled.was_asking:
-            return super().timeout_error(secs, is_answered=is_answered)
+            return super().timeout_error(secs, answers_before)
         place = "publishing" if cancelled is None else cancelled.place
         return AdapterFailed(f"{place} took longer than {secs:g} s, excluding the wait for the device")
 
@@ -296,8 +291,7 @@ class LuaAdapter(PollingAdapter):
         while self.connection is not None:
             message, began = await self.connection.next_message(), self.clock.monotonic()
             try:
-                receiving = self.functions.call(["listen", "receive"], message)
-                found = await self.within(self.command_secs, receiving)
+                found = await self.run_limited(self.functions.call(["listen", "receive"], message))
                 await self.apply_update("receive", found.first)
             except AdapterFailed as error:
                 self._log_once(error, _position_in(error))

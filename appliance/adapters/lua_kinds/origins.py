@@ -79,7 +79,7 @@ class Origins:
             async with time_limit(request.timeout_secs):
                 return await self._send(client, request)
         except TimeoutError:
-            raise client.convert_if_answered(client.timeout_error(request.timeout_secs), answers) from None
+            raise client.timeout_error(request.timeout_secs, answers) from None
 
     async def _send(self, client: HttpClient, request: WebRequest) -> HttpResponse:
         sent: dict[str, Any] = {"params": request.query or None, "json": request.json}

@@ -66,7 +66,7 @@ async def test_ctx_has_every_method_that_hints_name(pool: WorkerPool, tmp_path: 
 async def test_a_slow_hub_is_not_an_outage_of_the_device(pool: WorkerPool, tmp_path: Path) -> None:
     it = await start(pool, tmp_path, kind(), Vendor({}))
     with pytest.raises(AdapterFailed, match="publishing took longer than 5 s, excluding the wait") as failed:
-        await it.adapter.attempt(asyncio.sleep(60))
+        await it.adapter.run_limited(asyncio.sleep(60))
     assert not isinstance(failed.value, Unreachable)
 
 

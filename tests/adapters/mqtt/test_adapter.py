@@ -154,7 +154,7 @@ async def test_a_missing_result_is_reported_and_a_late_one_does_not_change_the_s
         # The event loop stalls while the wait ends. The device's state must still confirm the command.
         asyncio.get_running_loop().call_later(RESULT_SECS - 0.3, time.sleep, 0.6)
         with pytest.raises(BadAnswer, match="power on but shows power 'off' after 5 s"):
-            await home.adapter.attempt(home.command(device_id, "power", "on"))
+            await home.adapter.run_limited(home.command(device_id, "power", "on"))
         work = asyncio.create_task(home.command(device_id, "power", "on"))
         await asyncio.sleep(0.1)
         await client.publish(state, "ON", qos=1)

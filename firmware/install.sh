@@ -62,7 +62,7 @@ finish() {
 		;;
 	esac
 	if [ -n "$IS_LOCKED" ]; then
-		[ ! -f "$OLDER" ] || mv -f "$OLDER" "$PREVIOUS"
+		settle_older
 		rm -f "$NEW" "$PROGRAM.new" "$SERVICE.new" "$KEEP.new"
 	fi
 	rm -rf "$SCRATCH"
@@ -101,6 +101,18 @@ lock() {
 		"$PYTHON" -I -c 'import fcntl; fcntl.flock(9, fcntl.LOCK_EX | fcntl.LOCK_NB)' 2>/dev/null ||
 			fail 75 "another upgrade in $HOME_DIR is in progress; wait until it has ended"
 		IS_LOCKED=yes
+	fi
+}
+
+# After a failure or a power cut in `activate`, make the older version the previous one again if the current version was
+# not replaced, or has been restored. Otherwise, delete the older version.
+settle_older() {
+	if [ -f "$OLDER" ]; then
+		if [ ! -f "$PREVIOUS" ] || cmp -s "$PREVIOUS" "$CURRENT"; then
+			mv -f "$OLDER" "$PREVIOUS"
+		else
+			rm -f "$OLDER"
+		fi
 	fi
 }
 
@@ -282,7 +294,7 @@ replace() {
 # activate WORD: the word describes NEW in the error message.
 activate() {
 	sync "$NEW"
-	rm -f "$OLDER"
+	settle_older
 	if [ -f "$CURRENT" ]; then
 		[ ! -f "$PREVIOUS" ] || mv "$PREVIOUS" "$OLDER"
 		link "$CURRENT" "$PREVIOUS"
@@ -344,10 +356,12 @@ install() {
 }
 
 rollback() {
-	[ -f "$PREVIOUS" ] || fail 66 "there is no previous version"
+	[ -f "$PREVIOUS" ] || [ -f "$OLDER" ] || fail 66 "there is no previous version"
 	scratch
-	find_python "$PREVIOUS"
+	find_python "$CURRENT"
 	lock
+	settle_older
+	find_python "$PREVIOUS"
 	check "$PREVIOUS"
 	link "$PREVIOUS" "$NEW"
 	activate previous

@@ -256,6 +256,30 @@ def test_an_upgrade_that_cannot_finish_is_undone(machine: Machine, kind: str, fa
     assert not machine.run("sh", "-c", f"ls -d {service}.new /opt/lares/*.new* 2>/dev/null || true")
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("command", "last", "previous"),
+    [("mv", "lares.older.pyz", "1"), ("ln", "lares.previous.pyz", "1"), ("mv", "lares.pyz", "2")],
+)
+def test_the_next_upgrade_after_a_power_cut_keeps_the_previous_version(
+    machine: Machine, command: str, last: str, previous: str
+) -> None:
+    install(machine, "systemd")
+    for version in ("2", "3"):
+        make_file(machine.folder / f"{version}.pyz", version)
+    machine.run("lares", "upgrade", "2.pyz")
+    kill = f'[ "${{3-$2}}" != /opt/lares/{last} ] && [ "$2" != /opt/lares/{last} ] || kill -KILL $PPID'
+    (machine.folder / command).write_text(f'#!/bin/sh\n/bin/{command} "$@"\n{kill}\n')
+    machine.run("install", command, "/usr/local/bin")
+    machine.run("sh", ROOT / "firmware" / "install.sh", "3.pyz", code=-signal.SIGKILL)
+    machine.run("rm", f"/usr/local/bin/{command}")
+
+    make_file(machine.folder / "ends.pyz", "4", answer="")
+    machine.run("lares", "upgrade", "ends.pyz", code=os.EX_UNAVAILABLE)
+    assert machine.run("ls", "/opt/lares").split() == ["lares.previous.pyz", "lares.pyz"]
+    assert machine.run("python3", "/opt/lares/lares.previous.pyz", "--version") == f"lares {previous}\n"
+
+
 def by_hand(folder: Path, *words: str) -> tuple[int, str]:
     """Run `upgrade` of the file in the folder. Return the exit code and the output."""
     done = subprocess.run(

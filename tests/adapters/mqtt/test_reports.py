@@ -280,6 +280,19 @@ async def test_each_unknown_word_of_a_device_is_reported_once() -> None:
     ]
 
 
+def test_an_event_that_is_not_announced_is_ignored_and_reported_once() -> None:
+    processor, happened = message_processor(), list[events.Event]()
+    processor._publish._bus.listen(happened.append, events.DeviceEvent)
+    announce(processor, config("event/x", **STATE, event_types=["single", "Double_Press"], unique_id="x"))
+    for word in ("single", "hold", "hold", "double", "Double_Press"):
+        receive(processor, "s", f'{{"event_type":"{word}"}}'.encode())
+    assert [each.event for each in happened if isinstance(each, events.DeviceEvent)] == ["single", "double"]
+    assert sorted(str(each.reason) for each in processor.announced.refusals.by_key.values()) == [
+        "'double' is not one of 'single', 'Double_Press'",
+        "'hold' is not one of 'single', 'Double_Press'",
+    ]
+
+
 def test_a_name_that_is_not_utf_8_does_not_hide_the_other_values() -> None:
     processor = message_processor()
     announce(processor, config("sensor/x", **STATE, unit_of_measurement="W", value_template="{{ value_json.p }}"))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from appliance.adapters.mqtt.messages import parse_object
 from appliance.adapters.mqtt.platforms.entity import Entity, EntityEvent
-from appliance.adapters.mqtt.platforms.payloads import is_unknown
+from appliance.adapters.mqtt.platforms.payloads import UnknownValue, is_unknown, one_of
 from appliance.adapters.mqtt.presses import press_name
 from appliance.errors import Invalid
 from appliance.home.values import Value
@@ -31,13 +31,16 @@ class EventEntity(Entity):
 
     def setup(self) -> None:
         self.add_reader("state_topic", type(self).parse, "value_template")
-        self.event_names = tuple(event_of(each).name for each in self.config.texts("event_types"))
+        self._types = self.config.texts("event_types")
+        self.event_names = tuple(event_of(each).name for each in self._types)
 
     def parse(self, text: str) -> EntityEvent | None:
         found = parse_object(text, "the event") if text else {}
         name = found.pop("event_type", None)
         if not isinstance(name, str) or not name or name == "None":
             return None
+        if self._types and name not in self._types:
+            raise UnknownValue(name, one_of(self._types), self.custom_key, {})
         return event_of(name, {**self._source, **found})
 
     def add_source(self) -> None:

@@ -16,7 +16,7 @@ from appliance.errors import ExecutionCancelled, NotFound
 from appliance.event_loop import in_steps
 from appliance.history.execution_history import ExecutionEntry, ExecutionHistory, ExecutionStatus
 from appliance.lua.context import Context
-from appliance.lua.lua_execution import LuaExecution
+from appliance.lua.lua_run import LuaRun
 from appliance.lua.modes import Decision, Mode, apply_mode, refusal
 from appliance.lua.source import Source
 from appliance.lua.trace import MAX_TRACE_STEPS
@@ -102,7 +102,7 @@ class Execution:
         self.is_counted = not request.by_hand
         self.ended: asyncio.Future[ExecutionEntry] = asyncio.get_running_loop().create_future()
         self.context: Context | None = None
-        self.lua: LuaExecution | None = None
+        self.lua: LuaRun | None = None
         self.began = 0.0
         self.end_because = STOPPED
 
@@ -310,9 +310,9 @@ class Executor:
     def _counted(self, id_: str) -> list[Execution]:
         return [execution for execution in _of(id_, self._running) if execution.is_counted]
 
-    async def _run(self, execution: Execution, lua: LuaExecution) -> None:
+    async def _run(self, execution: Execution, lua: LuaRun) -> None:
         """Run the execution's Lua until it ends, record the result, and let the next execution begin."""
-        failure = await lua.run()
+        failure = await lua.finish()
         if failure is None:
             self._end(execution, ExecutionStatus.OK, None)
         elif isinstance(failure, ExecutionCancelled):

@@ -8,8 +8,8 @@ from io import BytesIO
 from itertools import islice
 
 from appliance.errors import ExecutionCancelled, Fault, ScriptFailed
-from appliance.lua.execution_limits import ExecutionLimits
 from appliance.lua.hints import ErrorContext, hint_of
+from appliance.lua.run_limits import RunLimits
 from appliance.lua.source import FieldLines, Source
 from appliance.lua_worker.protocol import FrameKind, Reason, WorkerFrame
 
@@ -33,7 +33,7 @@ _LIMITS = {
 
 
 def failure_of(
-    frame: WorkerFrame, files: Sequence[Source], limits: ExecutionLimits, *, is_kind: bool = False
+    frame: WorkerFrame, files: Sequence[Source], limits: RunLimits, *, is_kind: bool = False
 ) -> ScriptFailed | ExecutionCancelled:
     """Return the error for a FAILED, STOPPED, or LOST frame. `files` contains the files that the execution has read,
     beginning with the executed file.

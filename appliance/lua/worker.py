@@ -1,4 +1,4 @@
-"""A worker: the hub's side of one worker process, with its executions and its health."""
+"""A worker: the hub's side of one worker process, with its runs and its health."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any, cast
 
-from appliance.lua.execution_limits import DEADLINE_GRACE_SECS, ExecutionSettings
-from appliance.lua.lua_execution import LuaExecution
+from appliance.lua.lua_run import LuaRun
+from appliance.lua.run_limits import DEADLINE_GRACE_SECS, RunSettings
 from appliance.lua.source import Source
 from appliance.lua.worker_process import WorkerProcess
 from appliance.lua_worker.protocol import CPU_SECS, LAST, MEMORY_USE, Decoder, FrameKind, Reason, WorkerFrame, encode
 
 MAX_RUNNING = 64
-"""Maximum number of concurrent executions in one worker. Further executions wait."""
+"""Maximum number of concurrent runs in one worker. Further runs wait."""
 
 MAX_BEGUN = 256
-"""Maximum number of begun scenes and automations in one worker. An execution that sleeps or waits for a scene is not
-counted. Each begun execution occupies memory until it ends. A replaced execution ends only when its call returns."""
+"""Maximum number of begun scenes and automations in one worker. A run that sleeps or waits for a scene is not
+counted. Each begun run occupies memory until it ends. A replaced run ends only when its call returns."""
 
 MAX_UNBEGUN = 64
 """Maximum number of scenes and automations that wait in one worker to begin. Further ones wait in their executor."""
 
 MAX_OTHERS_IN_A_ROW = 8
-"""Maximum number of frames for other executions before a scene or automation that waits may begin. Other executions
+"""Maximum number of frames for other runs before a scene or automation that waits may begin. Other runs
 have priority, because a scene or automation may wait for them."""
 
 CHECK_INTERVAL_SECS = 0.5
@@ -39,7 +39,7 @@ MAX_SILENT_CHECKS_AT_START = 60
 storage may be slow."""
 
 MAX_RESIDENT_BYTES = 256 << 20
-"""One part of a worker's maximum resident memory. The other part is four times the memory limit of an execution."""
+"""One part of a worker's maximum resident memory. The other part is four times the memory limit of a run."""
 
 MAX_IDLE_GROWTH_BYTES = 16 << 20
 """An idle worker is replaced if its memory has grown by more than this since its start."""
@@ -52,8 +52,8 @@ MAX_FRAMES_AT_ONCE = 16
 """Maximum number of frames per iteration of the event loop. The worker waits while more frames are pending."""
 
 
-_Unsent = tuple[LuaExecution, FrameKind, tuple[bytes, ...]]
-"""An execution, and the kind and parts of its next frame."""
+_Unsent = tuple[LuaRun, FrameKind, tuple[bytes, ...]]
+"""A run, and the kind and parts of its next frame."""
 
 
 class Worker(asyncio.BufferedProtocol):
@@ -62,8 +62,8 @@ class Worker(asyncio.BufferedProtocol):
     Before the process is killed, `on_stuck` receives the files that could not be stopped. `on_ready` receives the
     missing protections of the sandbox.
 
-    - `_executions`: the executions by number, until Lua has ended.
-    - `_running`: the executions whose Lua runs now.
+    - `_runs`: the runs by number, until Lua has ended.
+    - `_running`: the runs whose Lua runs now.
     - `_begun`: the scenes and automations that have begun, until the hub's side has ended.
     - `_unbegun`: the frames that begin scenes and automations and are not sent yet.
     - `_others`: all other frames that are not sent yet.
@@ -71,7 +71,7 @@ class Worker(asyncio.BufferedProtocol):
 
     def __init__(
         self,
-        settings: ExecutionSettings,
+        settings: RunSettings,
         on_stuck: Callable[[Iterable[Source]], None],
         on_ready: Callable[[str], None],
     ) -> None:
@@ -89,9 +89,9 @@ class Worker(asyncio.BufferedProtocol):
         self._buffer = memoryview(bytearray(READ_BYTES))
         self._decoder = Decoder()
         self._received: deque[WorkerFrame] = deque()
-        self._executions: dict[int, LuaExecution] = {}
-        self._running: set[LuaExecution] = set()
-        self._begun: set[LuaExecution] = set()
+        self._runs: dict[int, LuaRun] = {}
+        self._running: set[LuaRun] = set()
+        self._begun: set[LuaRun] = set()
         self._others: deque[_Unsent] = deque()
         self._unbegun: deque[_Unsent] = deque()
         self._others_in_a_row = 0
@@ -121,7 +121,7 @@ class Worker(asyncio.BufferedProtocol):
         return self.is_usable and len(self._unbegun) >= MAX_UNBEGUN
 
     async def wait_for_change(self) -> None:
-        """Wait until an execution begins, or until the process ends."""
+        """Wait until a run begins, or until the process ends."""
         self._changed.clear()
         await self._changed.wait()
 
@@ -138,7 +138,7 @@ class Worker(asyncio.BufferedProtocol):
             "pid": self.pid,
             "resident_bytes": self._resident_bytes(),
             "age_secs": round(self.age_secs, 3),
-            "executions": len(self._executions),
+            "executions": len(self._runs),
             "confinement": "complete" if self._missing_confinement == "" else self._missing_confinement,
         }
 
@@ -150,7 +150,7 @@ class Worker(asyncio.BufferedProtocol):
             self._check_later()
             await self._closed.wait()
             ended = await asyncio.to_thread(self._process.wait)
-            names = sorted({execution.name for execution in self._running if execution.is_begun})[:3]
+            names = sorted({run.name for run in self._running if run.is_begun})[:3]
             suspects = f" while it ran {', '.join(names)}" if names else ""
             self.kill(f"the Lua worker ended unexpectedly ({ended}){suspects}")
         except OSError as error:
@@ -160,7 +160,7 @@ class Worker(asyncio.BufferedProtocol):
             self._reap()
 
     def kill(self, because: str, *, quietly: bool = False) -> None:
-        """Kill the process. Every execution that has begun in the process ends with the reason `because`."""
+        """Kill the process. Every run that has begun in the process ends with the reason `because`."""
         if self.ended_because is None:
             self.ended_because = because
             self.is_quiet = quietly
@@ -168,28 +168,28 @@ class Worker(asyncio.BufferedProtocol):
             if self._process is not None:
                 self._process.kill()
 
-    def send(self, execution: LuaExecution, kind: FrameKind, parts: tuple[bytes, ...]) -> None:
-        """Send the frame to the execution's Lua when fewer than `MAX_RUNNING` executions run."""
-        if not execution.is_begun:
+    def send(self, run: LuaRun, kind: FrameKind, parts: tuple[bytes, ...]) -> None:
+        """Send the frame to the run's Lua when there are fewer than `MAX_RUNNING` in `_running`."""
+        if not run.is_begun:
             self._admitted += 1
-            execution.number = self._admitted
-            self._executions[execution.number] = execution
+            run.number = self._admitted
+            self._runs[run.number] = run
         if self.ended_because is not None:
-            execution.lose(self.ended_because)
+            run.lose(self.ended_because)
         queue = self._unbegun if kind is FrameKind.EXECUTE else self._others
-        queue.append((execution, kind, parts))
+        queue.append((run, kind, parts))
         self._send_waiting()
 
-    def stop(self, execution: LuaExecution) -> None:
-        self._note_running(execution)
-        self._write(encode(FrameKind.STOP, execution.number, bytes([Reason.CANCELLED])))
+    def stop(self, run: LuaRun) -> None:
+        self._note_running(run)
+        self._write(encode(FrameKind.STOP, run.number, bytes([Reason.CANCELLED])))
 
-    def leave(self, execution: LuaExecution) -> None:
-        self._executions.pop(execution.number, None)
-        self._note_idle(execution)
+    def leave(self, run: LuaRun) -> None:
+        self._runs.pop(run.number, None)
+        self._note_idle(run)
 
-    def release(self, execution: LuaExecution) -> None:
-        self._begun.discard(execution)
+    def release(self, run: LuaRun) -> None:
+        self._begun.discard(run)
         self._send_soon()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -200,7 +200,7 @@ class Worker(asyncio.BufferedProtocol):
         return self._buffer
 
     def buffer_updated(self, count: int) -> None:
-        """Pass each received frame to its execution. Pause reading until all these frames are passed."""
+        """Pass each received frame to its run. Pause reading until all these frames are passed."""
         try:
             self._received += self._decoder.feed(self._buffer[:count])
         except ValueError as error:
@@ -241,20 +241,20 @@ class Worker(asyncio.BufferedProtocol):
             self._transport.close()
             self._transport = None
 
-    def list_executions(self) -> list[LuaExecution]:
-        """Return the executions whose Lua has not ended."""
-        return list(self._executions.values())
+    def list_runs(self) -> list[LuaRun]:
+        """Return the runs whose Lua has not ended."""
+        return list(self._runs.values())
 
     def _send_waiting(self) -> None:
         while self.is_usable and self.is_ready and len(self._running) < MAX_RUNNING and (waiting := self._choose()):
-            execution, kind, parts = waiting.popleft()
-            frame = execution.encode_frame(kind, parts)
+            run, kind, parts = waiting.popleft()
+            frame = run.encode_frame(kind, parts)
             if frame is not None:
                 self._write(frame)
-                self._note_running(execution)
+                self._note_running(run)
                 if kind is FrameKind.EXECUTE:
-                    self._begun.add(execution)
-                execution.is_begun |= not self._has_hung_up
+                    self._begun.add(run)
+                run.is_begun |= not self._has_hung_up
 
     def _choose(self) -> deque[_Unsent]:
         """Return the queue whose first frame is sent next."""
@@ -269,8 +269,8 @@ class Worker(asyncio.BufferedProtocol):
     def _has_begun_most(self) -> bool:
         return len(self._begun) >= MAX_BEGUN and sum(not each.is_sleeping for each in self._begun) >= MAX_BEGUN
 
-    def _note_running(self, execution: LuaExecution) -> None:
-        self._running.add(execution)
+    def _note_running(self, run: LuaRun) -> None:
+        self._running.add(run)
         if self._check_timer is None:
             self._check_later()
 
@@ -280,25 +280,25 @@ class Worker(asyncio.BufferedProtocol):
 
     def _take(self, frame: WorkerFrame) -> None:
         kind, number, parts = frame
-        execution = self._executions.get(number)
+        run = self._runs.get(number)
         if kind is FrameKind.READY:
             self._note_ready(parts[0].decode())
         elif kind is FrameKind.PONG:
             self._largest = MEMORY_USE.unpack(parts[0])
-            if execution is not None:
-                execution.note_position(parts[1])
+            if run is not None:
+                run.note_position(parts[1])
             for each, secs in CPU_SECS.iter_unpack(parts[2]):
-                if each in self._executions:
-                    self._executions[each].note_cpu(secs)
-        elif execution is None:
-            return  # ignore a frame that arrives after its execution has ended
+                if each in self._runs:
+                    self._runs[each].note_cpu(secs)
+        elif run is None:
+            return  # ignore a frame that arrives after its run has ended
         elif kind is FrameKind.LOG:
-            execution.log(*parts)
-        elif execution.receive(frame):
+            run.log(*parts)
+        elif run.receive(frame):
             if kind in LAST:
-                self.leave(execution)
+                self.leave(run)
             else:
-                self._note_idle(execution)
+                self._note_idle(run)
 
     def _note_ready(self, missing_confinement: str) -> None:
         self._fresh_bytes = self._resident_bytes()
@@ -307,9 +307,9 @@ class Worker(asyncio.BufferedProtocol):
         self._on_ready(missing_confinement)
         self._send_waiting()
 
-    def _note_idle(self, execution: LuaExecution) -> None:
-        """Free the execution's slot, because its Lua has paused or ended."""
-        self._running.discard(execution)
+    def _note_idle(self, run: LuaRun) -> None:
+        """Free the run's slot, because its Lua has paused or ended."""
+        self._running.discard(run)
         self._send_soon()
 
     def _send_soon(self) -> None:
@@ -327,7 +327,7 @@ class Worker(asyncio.BufferedProtocol):
         self._check_silence()
         if self.ended_because is not None:
             return
-        if self._executions or not self.is_ready:
+        if self._runs or not self.is_ready:
             self._check_deadlines()
             self._check_later()
         self._check_memory()
@@ -336,7 +336,7 @@ class Worker(asyncio.BufferedProtocol):
         """Kill the process if it has not answered for too long. If no reply is pending, kill only a halted
         process."""
         is_awaited = bool(self._running) or not self.is_ready
-        # sleeping executions in a halted worker would never continue
+        # sleeping runs in a halted worker would never continue
         has_halted = self._process is not None and self._process.is_halted()
         max_unhalted = MAX_SILENT_CHECKS if self.is_ready else MAX_SILENT_CHECKS_AT_START
         if self._silent_checks >= (MAX_HALTED_CHECKS if has_halted else max_unhalted):
@@ -349,23 +349,21 @@ class Worker(asyncio.BufferedProtocol):
             self._write(encode(FrameKind.PING, min(self._running, key=lambda each: each.secs_left).number))
         stuck = [each for each in self._running if each.secs_left <= -DEADLINE_GRACE_SECS]
         now = self._settings.machine.monotonic()
-        late = [
-            each for each in self._executions.values() if each not in self._running and now >= each.times.deadline
-        ]
+        late = [each for each in self._runs.values() if each not in self._running and now >= each.times.deadline]
         if stuck:
             self.kill(f"the Lua worker was killed, because {stuck[0].name} could not be stopped")
             self._on_stuck({each.source for each in stuck})
-        for execution in stuck:
-            execution.expire(is_running=True)
-            self.leave(execution)
-        for execution in late:
-            execution.expire(is_running=False)
+        for run in stuck:
+            run.expire(is_running=True)
+            self.leave(run)
+        for run in late:
+            run.expire(is_running=False)
 
     def _check_memory(self) -> None:
         used = self._resident_bytes()
         if used > self._settings.limits.max_memory * 4 + MAX_RESIDENT_BYTES:
-            execution = self._executions.get(self._largest[0])
-            whose = "" if execution is None else f"; {execution.name} used the most memory"
+            run = self._runs.get(self._largest[0])
+            whose = "" if run is None else f"; {run.name} used the most memory"
             self.kill(f"the Lua worker needed {used >> 20} MB of memory, and was killed{whose}")
-        elif not self._executions and self._fresh_bytes and used > self._fresh_bytes + MAX_IDLE_GROWTH_BYTES:
+        elif not self._runs and self._fresh_bytes and used > self._fresh_bytes + MAX_IDLE_GROWTH_BYTES:
             self.kill("it was replaced", quietly=True)

@@ -1,4 +1,4 @@
-"""Runs Lua files in worker processes. Each execution has a separate Lua state with limits."""
+"""Runs Lua files in worker processes. Each run has a separate Lua state with limits."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from appliance.adapters.lua_calls import LuaCalls
 from appliance.clock import Clock, timestamp
 from appliance.errors import ExecutionCancelled, Fault, Invalid, ScriptFailed
 from appliance.home.values import to_bytes
-from appliance.lua.execution_limits import ExecutionLimits, ExecutionSettings
 from appliance.lua.folder import Folder, folder_of
-from appliance.lua.lua_execution import Failure, LuaExecution
+from appliance.lua.lua_run import Failure, LuaRun
+from appliance.lua.run_limits import RunLimits, RunSettings
 from appliance.lua.source import Source
 from appliance.lua.stuck_files import StuckFiles
 from appliance.lua.worker import Worker
@@ -30,7 +30,7 @@ from appliance.tables.checks import Function
 from appliance.tasks import Tasks
 
 MAX_FAILED_STARTS = 3
-"""If this number of consecutive workers end before they are ready, the waiting executions fail."""
+"""If this number of consecutive workers end before they are ready, the waiting runs fail."""
 
 MAX_LOSSES = 5
 """If workers end this number of times while they run the same file, the file is treated as the cause."""
@@ -44,7 +44,7 @@ MAX_CALL_BYTES = 20 << 20
 """Maximum size of the JSON argument for a function of a kind."""
 
 MIN_SPARE_AGE_SECS = 10.0
-"""If a worker ends before this age, it is replaced only when an execution needs a worker. The delay slows down a
+"""If a worker ends before this age, it is replaced only when a run needs a worker. The delay slows down a
 crash loop."""
 
 log = logging.getLogger("lua")
@@ -56,7 +56,7 @@ _COUNTED = (FrameKind.EXECUTE, FrameKind.CALL)
 
 
 class WorkerPool:
-    """Owns the workers. The first execution starts a worker. Leaving the context ends all workers
+    """Owns the workers. The first run starts a worker. Leaving the context ends all workers
     at once.
 
     - `scripts`: the folder for `require`; None if scripts are disabled.
@@ -68,14 +68,14 @@ class WorkerPool:
     def __init__(
         self,
         *,
-        limits: ExecutionLimits,
+        limits: RunLimits,
         scripts: Folder | None,
         timezone: ZoneInfo,
         clock: Clock,
         on_kill: Callable[[str], None] = lambda _: None,
         on_start: Callable[[], None] = lambda: None,
     ) -> None:
-        self._settings = ExecutionSettings(limits, scripts, clock, timezone, Clock())
+        self._settings = RunSettings(limits, scripts, clock, timezone, Clock())
         self._on_kill = on_kill
         self._on_start = on_start
         self._worker_tasks = Tasks()
@@ -94,14 +94,14 @@ class WorkerPool:
 
     async def __aexit__(self, *_: object) -> None:
         self._is_closing = True
-        for execution in self._list_executions():
-            execution.cancel()
+        for run in self._list_runs():
+            run.cancel()
         await self._worker_tasks.__aexit__()
 
     @property
     def running(self) -> int:
-        """Return the number of running executions, not including files that are only described or compiled."""
-        return sum(each.is_active and each.kind in _COUNTED for each in self._list_executions())
+        """Return the number of runs, not including files that are only described or compiled."""
+        return sum(each.is_active and each.kind in _COUNTED for each in self._list_runs())
 
     def figures(self) -> dict[str, Any]:
         workers = [each.figures() for each in self._workers]
@@ -126,28 +126,26 @@ class WorkerPool:
         given = orjson.dumps(call)
         if len(given) > MAX_CALL_BYTES:
             raise ScriptFailed(Fault(source.name, 0, f"the input of {name} is too large: {len(given) >> 20} MiB"))
-        execution, failure = await self._run_once(FrameKind.CALL, source, given, calls, name)
-        if call.get("reruns") and execution.is_lost and self._stuck.refusal_of(source) is None:
-            execution, failure = await self._run_once(FrameKind.CALL, source, given, calls, name)
+        run, failure = await self._run_once(FrameKind.CALL, source, given, calls, name)
+        if call.get("reruns") and run.is_lost and self._stuck.refusal_of(source) is None:
+            run, failure = await self._run_once(FrameKind.CALL, source, given, calls, name)
         if failure is not None:
             raise failure
-        return execution.description
+        return run.description
 
     async def compile(self, source: Source) -> None:
         """Compile the file without running it. Raise `ScriptFailed` if the file is not valid Lua."""
         await self._run_file(FrameKind.COMPILE, source)
 
-    def begin(
-        self, source: Source, calls: LuaCalls, event: Mapping[str, Any] | None = None, *, name: str
-    ) -> LuaExecution:
-        """Begin an execution in a worker: the file's top-level code, then `execute(ctx)` or `execute(ctx, event)`.
-        The caller must then await the execution's `run`."""
+    def begin(self, source: Source, calls: LuaCalls, event: Mapping[str, Any] | None = None, *, name: str) -> LuaRun:
+        """Begin a run in a worker: the file's top-level code, then `execute(ctx)` or `execute(ctx, event)`. Then
+        await the run's `finish`."""
         given = b"" if event is None else to_bytes(event)
         return self._begin(FrameKind.EXECUTE, source, given, calls, name)
 
     @property
     def is_full(self) -> bool:
-        """Return whether a new execution of a scene or automation would wait behind many others."""
+        """Return whether many runs of scenes and automations would begin before a new run."""
         return self._current is not None and self._current.is_full
 
     async def wait_for_room(self) -> None:
@@ -155,28 +153,28 @@ class WorkerPool:
         while self._current is not None and self._current.is_full:
             await self._current.wait_for_change()
 
-    def _begin(self, kind: FrameKind, source: Source, given: bytes, calls: LuaCalls, name: str) -> LuaExecution:
-        execution = LuaExecution(name, kind, source, given, calls, self._settings)
+    def _begin(self, kind: FrameKind, source: Source, given: bytes, calls: LuaCalls, name: str) -> LuaRun:
+        run = LuaRun(name, kind, source, given, calls, self._settings)
         if self._is_closing:
-            execution.cancel()
+            run.cancel()
         else:
-            self._begin_in_worker(execution)
-        return execution
+            self._begin_in_worker(run)
+        return run
 
-    def _begin_in_worker(self, execution: LuaExecution) -> None:
-        """Begin the execution in the current worker, or in a new worker. A file that repeatedly could not be stopped
+    def _begin_in_worker(self, run: LuaRun) -> None:
+        """Begin the run in the current worker, or in a new worker. A file that repeatedly could not be stopped
         can be described, but not executed."""
-        if execution.kind in _COUNTED and (refusal := self._stuck.refusal_of(execution.source)) is not None:
-            execution.lose(refusal)
+        if run.kind in _COUNTED and (refusal := self._stuck.refusal_of(run.source)) is not None:
+            run.lose(refusal)
         else:
             worker = self._current
-            execution.begin(worker if worker is not None and worker.is_usable else self._start_worker())
+            run.begin(worker if worker is not None and worker.is_usable else self._start_worker())
 
     async def _run_once(
         self, kind: FrameKind, source: Source, given: bytes, calls: LuaCalls, name: str
-    ) -> tuple[LuaExecution, Failure]:
-        execution = self._begin(kind, source, given, calls, name)
-        return execution, await execution.run()
+    ) -> tuple[LuaRun, Failure]:
+        run = self._begin(kind, source, given, calls, name)
+        return run, await run.finish()
 
     async def _run_file(self, kind: FrameKind, source: Source, given: bytes = b"") -> bytes:
         """Return the result of the file's top-level code.
@@ -185,19 +183,19 @@ class WorkerPool:
         interrupted files one after another, so that the faulty file cannot interrupt the others.
         """
         begin = partial(self._run_once, kind, source, given, _FileCalls(source.name), source.name)
-        execution, failure = await begin()
-        if execution.is_lost:
+        run, failure = await begin()
+        if run.is_lost:
             async with self._one_at_a_time:
                 for losses in range(1, MAX_LOSSES):
                     await self._settings.machine.sleep(LOSS_PAUSE_SECS * losses)
-                    execution, failure = await begin()
-                    if not execution.is_lost:
+                    run, failure = await begin()
+                    if not run.is_lost:
                         break
         if isinstance(failure, ExecutionCancelled):
             raise ScriptFailed(Fault(source.name, 0, str(failure)))
         if failure is not None:
             raise failure
-        return execution.description
+        return run.description
 
     def _start_worker(self) -> Worker:
         self._current = worker = Worker(self._settings, self._stuck.note, self._note_confinement)
@@ -207,21 +205,21 @@ class WorkerPool:
         return worker
 
     async def _follow(self, worker: Worker) -> None:
-        """Run the worker until it ends. Then end its executions. If the worker has not received an execution's file,
-        begin the execution in another worker, unless workers cannot start."""
+        """Let the worker live until it ends. Then end its runs. If the worker has not received a run's file, begin
+        the run in another worker, unless workers cannot start."""
         try:
             await worker.live()
         finally:
             self._note_end(worker)
-            for execution in worker.list_executions():
-                if execution.may_begin and self._failed_starts < MAX_FAILED_STARTS:
-                    self._begin_in_worker(execution)
+            for run in worker.list_runs():
+                if run.may_begin and self._failed_starts < MAX_FAILED_STARTS:
+                    self._begin_in_worker(run)
                 else:
-                    execution.lose(worker.ended_because or "the Lua worker ended")
+                    run.lose(worker.ended_because or "the Lua worker ended")
 
-    def _list_executions(self) -> list[LuaExecution]:
-        """Return the executions whose Lua has not ended."""
-        return [execution for worker in self._workers for execution in worker.list_executions()]
+    def _list_runs(self) -> list[LuaRun]:
+        """Return the runs whose Lua has not ended."""
+        return [run for worker in self._workers for run in worker.list_runs()]
 
     def _note_confinement(self, missing: str) -> None:
         if missing and not self._has_warned:
@@ -281,7 +279,7 @@ def build_pool(
 ) -> WorkerPool:
     """Return a pool with the configured limits. `root` is the parent of relative paths. If root starts a worker,
     the worker runs with the user and groups in `user_ids`. See `WorkerPool` for the other arguments."""
-    limits = ExecutionLimits(
+    limits = RunLimits(
         max_memory_mb=scripts.max_memory_mb,
         max_running_secs=scripts.max_cpu_secs,
         max_cpu_total_secs=scripts.max_cpu_total_secs,

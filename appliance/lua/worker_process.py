@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo
 
 import appliance
 from appliance.home_locale import find_zone, load_zone
-from appliance.lua.execution_limits import ExecutionLimits
+from appliance.lua.run_limits import RunLimits
 from appliance.lua_worker.protocol import Decoder
 
 _START = """
@@ -35,7 +35,7 @@ _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 class WorkerProcess:
     """A process that runs Lua. `socket` is the hub's end of the connection."""
 
-    def __init__(self, limits: ExecutionLimits, zone: ZoneInfo) -> None:
+    def __init__(self, limits: RunLimits, zone: ZoneInfo) -> None:
         """Start the process. The process ends if the calling thread ends. Raise `OSError` if the system cannot
         start another process."""
         ours, theirs = socket.socketpair()
@@ -98,7 +98,7 @@ class WorkerProcess:
         return "0"
 
 
-def _arguments(limits: ExecutionLimits, zone: ZoneInfo) -> list[str]:
+def _arguments(limits: RunLimits, zone: ZoneInfo) -> list[str]:
     room = _ROOM_BYTES + 4 * limits.max_memory
     zone_place = ":".join(map(str, find_zone(str(zone.key))))
     most = limits.max_memory, limits.max_cpu_total_secs, room
@@ -114,7 +114,7 @@ def list_import_path() -> list[str]:
 def probe_confinement() -> str:
     """Start a worker. Return a description of the protections that the worker's sandbox lacks, or an empty string.
     The call blocks for a fraction of a second. Raise `OSError` if no worker can be started."""
-    process = WorkerProcess(ExecutionLimits(), load_zone("UTC"))
+    process = WorkerProcess(RunLimits(), load_zone("UTC"))
     try:
         process.socket.settimeout(PROBE_SECS)
         frames = Decoder().feed(process.socket.recv(1 << 16))

@@ -1,6 +1,6 @@
 """The protocol between the hub and its Lua workers: length-prefixed frames over a socket pair.
 
-A frame contains a kind, an execution's number, and any number of byte strings. Lua values are encoded as JSON.
+A frame contains a kind, a run's number, and any number of byte strings. Lua values are encoded as JSON.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ _HEADER = Struct("<IBI")
 _LENGTH = Struct("<I")
 
 TIMING = Struct("<ddBd")
-"""The first part of EXECUTE, DESCRIBE, COMPILE, CALL, and ANSWER. The part contains the execution's maximum processor
+"""The first part of EXECUTE, DESCRIBE, COMPILE, CALL, and ANSWER. The part contains the run's maximum processor
 time until Lua waits, the seconds that Lua may run, the `Reason` to stop Lua after these seconds, and the current time
 in seconds since 1970."""
 
 MEMORY_USE = Struct("<IQ")
-"""The first part of PONG: the number of the execution with the most memory, and that execution's memory in bytes. If
-there are no executions, both numbers are 0."""
+"""The first part of PONG: the number of the run with the most memory, and that run's memory in bytes. If
+there are no runs, both numbers are 0."""
 
 
 CPU = Struct("<d")
-"""The last part of REQUEST: the execution's processor time in seconds."""
+"""The last part of REQUEST: the run's processor time in seconds."""
 
 CPU_SECS = Struct("<Id")
-"""The last part of PONG: the number and the processor time in seconds of each computing execution."""
+"""The last part of PONG: the number and the processor time in seconds of each computing run."""
 
 
 class FrameKind(IntEnum):
@@ -39,7 +39,7 @@ class FrameKind(IntEnum):
     COMPILE = 3  # timing, text, name: only compile the file
     ANSWER = 4  # timing, is_ok as "1" or "", body, module name
     STOP = 5  # reason as a byte
-    PING = 6  # the worker answers with PONG about the same execution
+    PING = 6  # the worker answers with PONG about the same run
     CALL = 7  # timing, text, name, call as JSON: run the file of an adapter kind, then a function in it
     READY = 16  # the protections that the sandbox lacks, as text
     REQUEST = 17  # operation, arguments as JSON, position, CPU
@@ -47,44 +47,44 @@ class FrameKind(IntEnum):
     DONE = 19  # the description or the result of CALL as JSON, or empty
     STOPPED = 20  # reason as a byte, position
     FAILED = 21  # message, position, the missing name of a lookup
-    PONG = 22  # MEMORY_USE, position, CPU_SECS of each computing execution
+    PONG = 22  # MEMORY_USE, position, CPU_SECS of each computing run
     LOST = 23  # a sentence; never sent, but used as the last frame if the worker has ended
 
 
 LAST = frozenset({FrameKind.DONE, FrameKind.STOPPED, FrameKind.FAILED, FrameKind.LOST})
-"""The kinds of an execution's last frame."""
+"""The kinds of a run's last frame."""
 
 _KINDS = {int(kind): kind for kind in FrameKind}
 
 
 class Reason(IntEnum):
-    """The reason for stopping an execution. The values are small integers, because they are passed to Lua."""
+    """The reason for stopping a run. The values are small integers, because they are passed to Lua."""
 
     BACKSTOP = 1
     RUNNING_TIME = 2
     CANCELLED = 3
     MEMORY = 4
     STUCK = 5
-    """The execution did not stop in time. Only the hub uses this reason. The worker receives another reason
+    """The run did not stop in time. Only the hub uses this reason. The worker receives another reason
     instead."""
     CPU_TOTAL = 6
 
 
-class WorkerFrame(namedtuple("WorkerFrame", ("kind", "execution", "parts"))):
-    """One frame. `execution` is 0 if the frame concerns no execution."""
+class WorkerFrame(namedtuple("WorkerFrame", ("kind", "run", "parts"))):
+    """One frame. `run` is 0 if the frame concerns no run."""
 
     __slots__ = ()
     kind: FrameKind
-    execution: int
+    run: int
     parts: tuple[bytes, ...]
 
 
-def encode(kind: int, execution: int = 0, *parts: bytes) -> bytes:
+def encode(kind: int, run: int = 0, *parts: bytes) -> bytes:
     """Return the frame as bytes. Raise `ValueError` if the frame is longer than `MAX_FRAME_BYTES`."""
     body = b"".join([piece for part in parts for piece in (_LENGTH.pack(len(part)), part)])
     if len(body) > MAX_FRAME_BYTES:
         raise ValueError(f"a frame of {len(body)} bytes is too long")
-    return _HEADER.pack(len(body), kind, execution) + body
+    return _HEADER.pack(len(body), kind, run) + body
 
 
 class Decoder:
@@ -99,13 +99,13 @@ class Decoder:
         buffer += data
         frames, at = [], 0
         while len(buffer) - at >= _HEADER.size:
-            size, kind, execution = _HEADER.unpack_from(buffer, at)
+            size, kind, run = _HEADER.unpack_from(buffer, at)
             if size > MAX_FRAME_BYTES or kind not in _KINDS:
                 raise ValueError(f"a frame has the invalid kind {kind} or size {size}")
             end = at + _HEADER.size + size
             if end > len(buffer):
                 break
-            frames.append(WorkerFrame(_KINDS[kind], execution, _split(bytes(buffer[at + _HEADER.size : end]))))
+            frames.append(WorkerFrame(_KINDS[kind], run, _split(bytes(buffer[at + _HEADER.size : end]))))
             at = end
         del buffer[:at]
         return frames

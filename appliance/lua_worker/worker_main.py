@@ -14,8 +14,8 @@ from functools import partial
 from lupa.lua54 import LuaError
 
 from appliance.lua_worker.confinement import confine, trim_memory
+from appliance.lua_worker.lua_state import LuaState, Work, prelude
 from appliance.lua_worker.protocol import CPU_SECS, MEMORY_USE, Decoder, FrameKind, Reason, WorkerFrame, encode
-from appliance.lua_worker.worker_execution import Work, WorkerExecution, prelude
 
 NICE = 10
 """The worker's niceness, which gives the hub priority."""
@@ -24,15 +24,15 @@ STACK_BYTES = 1 << 20
 """Stack size of a thread: enough for Lua's deepest recursion in C. A quarter of this size is not enough."""
 
 MAX_IDLE_THREADS = 8
-SPARE_EXECUTIONS = 4
+SPARE_STATES = 4
 """The number of Lua states prepared in advance."""
 
 SPARE_PAUSE_SECS = 0.01
 """Seconds between a job and the preparation of Lua states. Without the pause, the preparation would delay the hub if
 the hub processes the job's reply on the same processor."""
 
-BURST_EXECUTIONS = 8
-"""After this number of simultaneous executions, return their memory to the machine once half of them have ended."""
+BURST_STATES = 8
+"""After this number of simultaneous runs, return their memory to the machine once half of them have ended."""
 
 READ_BYTES = 1 << 16
 
@@ -42,7 +42,7 @@ def main(arguments: Sequence[str]) -> None:
 
     The arguments are, in this order:
 
-    1. the hub's process id 2. the time zone: a file, and the zone's offset and size in this file 3. an execution's
+    1. the hub's process id 2. the time zone: a file, and the zone's offset and size in this file 3. a run's
     limits: memory in bytes and processor time in seconds 4. the worker's address space in bytes 5. the user and
     groups of the process
     """
@@ -90,10 +90,10 @@ class WorkerLoop:
         self._max_memory = max_memory
         self._max_cpu_total_secs = max_cpu_total_secs
         self._sending = threading.Lock()
-        self._executions: dict[int, WorkerExecution] = {}
-        self._most_executions = 0
-        """The most simultaneous executions since memory was last returned."""
-        self._spares: list[WorkerExecution] = []
+        self._states: dict[int, LuaState] = {}
+        self._most_states = 0
+        """The most simultaneous runs since memory was last returned."""
+        self._spares: list[LuaState] = []
         self._preparing = threading.Lock()
         self._decoder = Decoder()
         self._reading = threading.Lock()
@@ -138,7 +138,7 @@ class WorkerLoop:
             os._exit(0)
         for frame in self._decoder.feed(data):
             if (job := self._take(frame)) is not None:
-                self._jobs.append(partial(self._do, job, frame.execution))
+                self._jobs.append(partial(self._do, job, frame.run))
 
     def _has_successor(self) -> bool:
         """Return whether another thread is waiting to read. If no thread is waiting, try to start one."""
@@ -150,19 +150,19 @@ class WorkerLoop:
         return False
 
     def _trim_after_burst(self) -> None:
-        remaining = len(self._executions)
-        if self._most_executions >= max(BURST_EXECUTIONS, 2 * remaining) and not self._jobs:
-            self._most_executions = remaining
+        remaining = len(self._states)
+        if self._most_states >= max(BURST_STATES, 2 * remaining) and not self._jobs:
+            self._most_states = remaining
             trim_memory()
 
     def _add_spares(self) -> None:
         """Prepare Lua states while no job is waiting. Do nothing while another thread prepares them."""
-        if len(self._spares) == SPARE_EXECUTIONS or not self._preparing.acquire(blocking=False):
+        if len(self._spares) == SPARE_STATES or not self._preparing.acquire(blocking=False):
             return
-        with contextlib.suppress(MemoryError, LuaError):  # the next execution reports the lack of memory
+        with contextlib.suppress(MemoryError, LuaError):  # the next run reports the lack of memory
             time.sleep(SPARE_PAUSE_SECS)
-            while len(self._spares) < SPARE_EXECUTIONS and not self._jobs:
-                spare = self._new_execution()
+            while len(self._spares) < SPARE_STATES and not self._jobs:
+                spare = self._new_state()
                 spare.prepare()
                 self._spares.append(spare)
         self._preparing.release()
@@ -178,37 +178,37 @@ class WorkerLoop:
     def _take(self, frame: WorkerFrame) -> Work | None:
         """Return the job for the frame, if any. Call this method in the order of the frames' arrival."""
         kind, number, parts = frame
-        execution = self._executions.get(number)
+        state = self._states.get(number)
         if kind is FrameKind.PING:
-            return partial(self._pong, number, b"" if execution is None else execution.position)
+            return partial(self._pong, number, b"" if state is None else state.position)
         if kind in (FrameKind.EXECUTE, FrameKind.DESCRIBE, FrameKind.COMPILE, FrameKind.CALL):
-            execution = self._spares.pop() if self._spares else self._new_execution()
-            execution.number = number
-            self._executions[number] = execution
-            self._most_executions = max(self._most_executions, len(self._executions))
-            return partial(execution.begin, kind, parts)
-        if execution is None:
+            state = self._spares.pop() if self._spares else self._new_state()
+            state.number = number
+            self._states[number] = state
+            self._most_states = max(self._most_states, len(self._states))
+            return partial(state.begin, kind, parts)
+        if state is None:
             return None
-        return execution.take_answer(parts) if kind is FrameKind.ANSWER else execution.take_stop(Reason(parts[0][0]))
+        return state.take_answer(parts) if kind is FrameKind.ANSWER else state.take_stop(Reason(parts[0][0]))
 
     def _do(self, job: Work, number: int) -> None:
         try:
             job()
         except Exception as error:
             message = f"the Lua worker failed: {type(error).__name__}: {error}"
-            execution = self._executions.pop(number, None)
-            if execution is not None:
-                execution.dispose()
+            state = self._states.pop(number, None)
+            if state is not None:
+                state.dispose()
             self._send(encode(FrameKind.FAILED, number, message.encode(errors="replace"), b"", b""))
 
     def _pong(self, number: int, position: bytes) -> None:
-        executions = list(self._executions.values())
-        memory, largest = max([(each.memory, each.number) for each in executions], default=(0, 0))
-        cpu = b"".join(CPU_SECS.pack(each.number, each.measure_cpu()) for each in executions if each.is_computing)
+        states = list(self._states.values())
+        memory, largest = max([(each.memory, each.number) for each in states], default=(0, 0))
+        cpu = b"".join(CPU_SECS.pack(each.number, each.measure_cpu()) for each in states if each.is_computing)
         self._send(encode(FrameKind.PONG, number, MEMORY_USE.pack(largest, memory), position, cpu))
 
-    def _new_execution(self) -> WorkerExecution:
-        return WorkerExecution(self._max_memory, self._send, self._forget, self._max_cpu_total_secs)
+    def _new_state(self) -> LuaState:
+        return LuaState(self._max_memory, self._send, self._forget, self._max_cpu_total_secs)
 
     def _forget(self, number: int) -> None:
-        self._executions.pop(number, None)
+        self._states.pop(number, None)

@@ -27,7 +27,7 @@ from appliance.home.model import Device, DeviceKind, Observation, Report
 from appliance.lua.catalog import Catalog
 from appliance.lua.executor import Executor
 from appliance.lua.folder import Folder
-from appliance.lua.lua_execution import Failure
+from appliance.lua.lua_run import Failure
 from appliance.lua.source import Source
 from appliance.lua.trace import Trace
 from appliance.store.clock_trust import ClockTrust
@@ -54,7 +54,7 @@ class Play:
         self.event = event
         self.over: asyncio.Future[Failure] = asyncio.get_running_loop().create_future()
 
-    async def run(self) -> Failure:
+    async def finish(self) -> Failure:
         return await self.over
 
     def end(self, failure: Failure = None) -> None:

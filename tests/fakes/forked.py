@@ -232,7 +232,7 @@ def _run_hub(requests: socket.socket, workers: socket.socket) -> NoReturn:
 
 
 def _run_worker(requests: socket.socket) -> NoReturn:
-    from appliance.lua_worker.worker_execution import prelude
+    from appliance.lua_worker.lua_state import prelude
     from appliance.lua_worker.worker_main import main
 
     prelude()

@@ -14,16 +14,16 @@ from appliance.automations.ctx import CtxMethods
 from appliance.clock import Clock
 from appliance.errors import ExecutionCancelled, NotFound, ScriptFailed
 from appliance.lua.context import CtxFunction
-from appliance.lua.execution_limits import ExecutionLimits
 from appliance.lua.folder import Folder
-from appliance.lua.lua_execution import Failure, LuaExecution
+from appliance.lua.lua_run import Failure, LuaRun
+from appliance.lua.run_limits import RunLimits
 from appliance.lua.source import Source
 from appliance.lua.worker_pool import WorkerPool
 from tests.automations.homes import environment_of
 from tests.fakes.instant import InstantHome
 
 FILE = "config/scenes/test.lua"
-ROOMY = ExecutionLimits(max_running_secs=20.0, backstop_secs=60.0)
+ROOMY = RunLimits(max_running_secs=20.0, backstop_secs=60.0)
 """High limits for correct scripts, so that these scripts do not fail on a busy machine."""
 
 TRIVIAL = 'ctx:command("a", {capability = "power", action = "on"})'
@@ -64,7 +64,7 @@ async def _no_scene(id_: str, chain: tuple[str, ...]) -> Any:
 
 @asynccontextmanager
 async def open_pool(
-    limits: ExecutionLimits = ROOMY,
+    limits: RunLimits = ROOMY,
     scripts: Path | None = None,
     zone: str = "Europe/Berlin",
     clock: Clock | None = None,
@@ -91,12 +91,12 @@ def scene(body: str) -> Source:
 
 
 class Started:
-    """An execution that runs in a separate task. Several callers can wait for the execution's end."""
+    """A run in a separate task. Several callers can wait for its end."""
 
-    def __init__(self, execution: LuaExecution) -> None:
-        self.lua = execution
-        self.stop_after_call = execution.stop_after_call
-        self._task = asyncio.get_running_loop().create_task(execution.run())
+    def __init__(self, run: LuaRun) -> None:
+        self.lua = run
+        self.stop_after_call = run.stop_after_call
+        self._task = asyncio.get_running_loop().create_task(run.finish())
 
     async def end(self) -> Failure:
         """Wait for the result. If the waiting task is cancelled, the execution continues."""

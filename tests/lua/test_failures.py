@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from appliance.errors import ScriptFailed
-from appliance.lua.execution_limits import ExecutionLimits
+from appliance.lua.run_limits import RunLimits
 from appliance.lua.worker_pool import WorkerPool
 from appliance.tables.checks import Function
 from tests.lua.bench import FILE, Notes, ended, file, open_pool, run, start
@@ -139,7 +139,7 @@ async def test_a_description_is_data_with_functions_by_their_lines(pool: WorkerP
 
 
 async def test_a_limit_of_time_is_a_timeout_and_names_the_line() -> None:
-    async with open_pool(ExecutionLimits(max_running_secs=0.1)) as pool:
+    async with open_pool(RunLimits(max_running_secs=0.1)) as pool:
         with pytest.raises(ScriptFailed) as failure:
             await run(pool, "\n\nwhile true do\nend")
         workers = pool.figures()["workers"]
@@ -157,7 +157,7 @@ async def test_a_limit_of_memory_names_the_line() -> None:
 
 
 async def test_the_backstop_names_the_line_of_the_call() -> None:
-    async with open_pool(ExecutionLimits(backstop_secs=0.1)) as pool:
+    async with open_pool(RunLimits(backstop_secs=0.1)) as pool:
         with pytest.raises(ScriptFailed, match=r"took more than 0\.1 s in total") as failure:
             await run(pool, "\nwhile true do\nctx:get_device('x') end", Notes(lambda *_: None))
     assert failure.value.line in (4, 3)

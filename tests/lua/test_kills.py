@@ -14,7 +14,7 @@ from typing import Any, cast
 import pytest
 
 from appliance.errors import ScriptFailed
-from appliance.lua.execution_limits import ExecutionLimits
+from appliance.lua.run_limits import RunLimits
 from appliance.lua.worker_pool import WorkerPool
 from tests.fakes.automations import Bench, Play, Stage, automation, bench
 from tests.fakes.patience import until
@@ -31,7 +31,7 @@ BODIES = (
 )
 DEADLY = (signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT)
 ANSWER_SECS = 10.0
-LIMITS = ExecutionLimits(max_running_secs=5.0, backstop_secs=2.0)
+LIMITS = RunLimits(max_running_secs=5.0, backstop_secs=2.0)
 SENTENCES = ("the Lua worker", "took more than", "could not be stopped")
 
 MODES: Mapping[str, tuple[dict[str, Any], tuple[str, ...]]] = {

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from appliance.errors import ExecutionCancelled, ScriptFailed
-from appliance.lua.execution_limits import ExecutionLimits
+from appliance.lua.run_limits import RunLimits
 from appliance.lua.worker_pool import WorkerPool
 from appliance.lua_worker.worker_main import MAX_IDLE_THREADS
 from tests.fakes.clock import VirtualClock
@@ -56,7 +56,7 @@ async def test_a_stop_in_a_sleep_takes_effect_when_the_sleep_has_returned(pool: 
 
 async def test_a_stop_in_a_call_that_never_returns_takes_effect_at_the_backstop() -> None:
     gate = Gate()
-    async with open_pool(ExecutionLimits(backstop_secs=0.5)) as pool:
+    async with open_pool(RunLimits(backstop_secs=0.5)) as pool:
         execution = start(pool, scene("ctx:get_device('a')"), gate, name="x")
         await gate.reached()
         execution.stop_after_call()
@@ -157,7 +157,7 @@ async def test_the_time_in_a_sleep_does_not_count() -> None:
         await asyncio.sleep(0.6)
 
     notes = Notes(lambda operation, _: nap() if operation == "sleep" else None)
-    async with open_pool(ExecutionLimits(backstop_secs=0.5)) as pool:
+    async with open_pool(RunLimits(backstop_secs=0.5)) as pool:
         await run(pool, "ctx:sleep(1) ctx:get_device('x') ctx:sleep(1)", notes)
     assert len(notes.asked) == 3
 
@@ -167,7 +167,7 @@ async def test_the_time_in_a_sleep_does_not_count() -> None:
     ["ctx:log('info', 'x')", "print('x')", "pcall(require, 'x')", "ctx:get_device('x')", "ctx:get('x')"],
 )
 async def test_reading_and_logging_do_not_restart_the_running_time(call: str) -> None:
-    async with open_pool(ExecutionLimits(max_running_secs=0.2)) as pool:
+    async with open_pool(RunLimits(max_running_secs=0.2)) as pool:
         with pytest.raises(ScriptFailed, match=r"ran for 0\.2 s without waiting and was stopped"):
             await run(pool, f"while true do pcall(function() {SPIN} {call} end) end")
 
@@ -177,14 +177,14 @@ SPIN = "local until_ = os.clock() + 0.06 while os.clock() < until_ do end "
 
 @pytest.mark.slow
 async def test_each_call_that_waits_begins_the_running_time_again() -> None:
-    async with open_pool(ExecutionLimits(max_running_secs=1.0)) as pool:
+    async with open_pool(RunLimits(max_running_secs=1.0)) as pool:
         notes = await run(pool, f"for _ = 1, 60 do {SPIN.replace('0.06', '0.02')} ctx:command('x', {{}}) end")
     assert len(notes.asked) == 60
 
 
 @pytest.mark.slow
 async def test_the_total_processor_time_is_limited_over_waits(caplog: pytest.LogCaptureFixture) -> None:
-    async with open_pool(ExecutionLimits(max_cpu_total_secs=0.3)) as pool:
+    async with open_pool(RunLimits(max_cpu_total_secs=0.3)) as pool:
         with pytest.raises(
             ScriptFailed, match=r"computed for 0\.3 s in total and was stopped \(scripts\.max_cpu_total"
         ):
@@ -195,7 +195,7 @@ async def test_the_total_processor_time_is_limited_over_waits(caplog: pytest.Log
 
 @pytest.mark.slow
 async def test_an_execution_that_has_computed_for_long_is_one_warning(caplog: pytest.LogCaptureFixture) -> None:
-    async with open_pool(ExecutionLimits(unremarked_cpu_secs=0.1)) as pool:
+    async with open_pool(RunLimits(unremarked_cpu_secs=0.1)) as pool:
         await run(pool, f"for _ = 1, 5 do {SPIN} ctx:get_device('x') end")
     assert [each.getMessage() for each in caplog.records] == [
         "scene:test has computed for 0.1 s; its current line is config/scenes/test.lua:2"
@@ -204,7 +204,7 @@ async def test_an_execution_that_has_computed_for_long_is_one_warning(caplog: py
 
 @pytest.mark.slow
 async def test_an_execution_that_has_only_read_for_long_is_one_warning(caplog: pytest.LogCaptureFixture) -> None:
-    async with open_pool(ExecutionLimits(max_running_secs=0.5, unremarked_cpu_secs=0.2)) as pool:
+    async with open_pool(RunLimits(max_running_secs=0.5, unremarked_cpu_secs=0.2)) as pool:
         with pytest.raises(ScriptFailed):
             await run(pool, "while true do ctx:get_device('x') end")
     assert len([each for each in caplog.records if "has computed for 0.2 s" in each.getMessage()]) == 1
@@ -327,6 +327,6 @@ async def test_a_process_ends_while_threads_work() -> None:
 
 
 async def test_limits_count_the_machines_seconds_whatever_the_hubs_clock_shows() -> None:
-    async with open_pool(ExecutionLimits(max_running_secs=0.1), clock=VirtualClock()) as pool:
+    async with open_pool(RunLimits(max_running_secs=0.1), clock=VirtualClock()) as pool:
         with pytest.raises(ScriptFailed, match="without waiting"):
             await run(pool, "while true do end")

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from appliance.errors import NotFound, ScriptFailed
-from appliance.lua.execution_limits import ExecutionLimits
+from appliance.lua.run_limits import RunLimits
 from appliance.lua.worker_pool import WorkerPool
 from appliance.lua_worker.ctx_methods import CTX_METHODS
 from tests.attacks.scripts import BACKSTOP, CPU, HOSTILE, HOSTILE_FILES
@@ -223,7 +223,7 @@ async def test_the_environment_of_the_process_is_hidden() -> None:
     assert notes.printed == ["nil\tnil\tnil"]
 
 
-QUICK = ExecutionLimits(max_running_secs=0.2, backstop_secs=30.0)
+QUICK = RunLimits(max_running_secs=0.2, backstop_secs=30.0)
 PATIENCE = 30.0
 """If a script still runs after this number of real seconds, it has escaped its limits, even on a busy machine."""
 
@@ -237,11 +237,11 @@ def answer(operation: str, arguments: Any) -> Any:
     return asyncio.sleep(0)
 
 
-def limits_for(expected: str, limits: ExecutionLimits) -> ExecutionLimits:
+def limits_for(expected: str, limits: RunLimits) -> RunLimits:
     """Return the limits for a script. If only the backstop ends the script, the backstop is short. All other
     scripts have enough time."""
     if expected == BACKSTOP:
-        return ExecutionLimits(backstop_secs=0.3)
+        return RunLimits(backstop_secs=0.3)
     return limits if CPU in expected else ROOMY
 
 
@@ -277,11 +277,9 @@ async def end_of(pool: WorkerPool, text: str, expected: str, *, described: bool 
     return "it ended well"
 
 
-async def end_all(
-    cases: Iterable[tuple[str, str, str]], limits: ExecutionLimits, *, described: bool = False
-) -> list[str]:
+async def end_all(cases: Iterable[tuple[str, str, str]], limits: RunLimits, *, described: bool = False) -> list[str]:
     """Run the files at the same time. Files with equal limits run in the same pool. Return the fault of each."""
-    by_limits: defaultdict[ExecutionLimits, list[tuple[str, str, str]]] = defaultdict(list)
+    by_limits: defaultdict[RunLimits, list[tuple[str, str, str]]] = defaultdict(list)
     for case in cases:
         by_limits[limits_for(case[2], limits)].append(case)
     wrong = []
@@ -315,7 +313,7 @@ async def test_describing_a_hostile_file_ends_with_a_clear_error() -> None:
 
 @pytest.mark.slow
 async def test_a_short_script_ends_while_forty_others_spin() -> None:
-    async with open_pool(ExecutionLimits(max_running_secs=30.0)) as pool:
+    async with open_pool(RunLimits(max_running_secs=30.0)) as pool:
         spinning = [start(pool, scene("while true do end"), Notes(), name=f"spinner {each}") for each in range(40)]
         async with asyncio.timeout(PATIENCE):
             notes = await run(pool, TRIVIAL)

@@ -24,8 +24,8 @@ from appliance.adapters.lua_kinds.kept_texts import MAX_KEPT_WRITES
 from appliance.errors import AdapterFailed, BadAnswer, ConfigFailed, Invalid, Unanswered, Unreachable, Unreadable
 from appliance.home import events
 from appliance.home.bus import Bus
-from appliance.lua.execution_limits import ExecutionLimits
 from appliance.lua.kind_catalog import build_kind_catalog
+from appliance.lua.run_limits import RunLimits
 from appliance.lua.undefined_names import find_undefined
 from appliance.lua.worker_pool import WorkerPool
 from appliance.lua_worker.ctx_methods import KIND_METHODS
@@ -766,7 +766,7 @@ async def test_a_section_is_checked_by_its_kind(pool: WorkerPool, tmp_path: Path
 
 
 async def test_an_endless_function_is_stopped_and_its_line_named(pool: WorkerPool, tmp_path: Path) -> None:
-    async with open_pool(ExecutionLimits(max_running_secs=0.1)) as short:
+    async with open_pool(RunLimits(max_running_secs=0.1)) as short:
         it = await start(short, tmp_path, kind("while true do end"), Vendor({}))
         with pytest.raises(AdapterFailed, match=r"mine.lua:2: ran for 0.1 s without waiting"):
             await it.poll()

@@ -1,11 +1,11 @@
-"""An execution: one run of a Lua file.
+"""The hub's side of a run: a Lua file that runs once in a worker.
 
 `begin` sends the file to a worker. If the worker ends before it has received the file, the pool calls `begin` again.
-`run` answers each request from Lua, and returns the failure, if any. An execution ends in one of these ways:
+`finish` answers each request from Lua, and returns the failure, if any. A run ends in one of these ways:
 
 - The worker sends the last frame, because Lua has ended or was stopped.
-- The worker ends, or no worker can begin the execution (`is_lost`).
-- `cancel`, or a call that takes too long, interrupts `run` (`_interrupt`).
+- The worker ends, or no worker can begin the run (`is_lost`).
+- `cancel`, or a call that takes too long, interrupts `finish` (`_interrupt`).
 - A call returns after `stop_after_call`.
 """
 
@@ -24,21 +24,21 @@ from msgspec import Struct
 from appliance.adapters.lua_calls import LuaCalls
 from appliance.errors import ExecutionCancelled, Fault, ScriptFailed
 from appliance.lua.ctx_calls import READING, UNCOUNTED, answer_call, describe_call, seconds_of_sleep
-from appliance.lua.execution_limits import ExecutionSettings
-from appliance.lua.execution_times import ExecutionTimes
 from appliance.lua.failures import failure_of
 from appliance.lua.folder import answer_require
+from appliance.lua.run_limits import RunSettings
+from appliance.lua.run_times import RunTimes
 from appliance.lua.source import Source
 from appliance.lua_worker.protocol import CPU, LAST, TIMING, FrameKind, Reason, WorkerFrame, encode
 
 log = logging.getLogger("lua")
 
 Failure = ScriptFailed | ExecutionCancelled | None
-"""The result of an execution. None means success."""
+"""The result of a run. None means success."""
 
 
 class Phase(Enum):
-    """The phase of an execution's Lua in its worker."""
+    """The phase of a run's Lua in its worker."""
 
     ACTIVE = "Lua runs, waits for a call, or waits for a free slot"
     STOPPING = "the worker must stop Lua, and still sends the last frame"
@@ -58,39 +58,40 @@ _CANCELLED = WorkerFrame(FrameKind.STOPPED, 0, (bytes([Reason.CANCELLED]), b""))
 
 
 class Channel(Protocol):
-    """The part of `Worker` that executions use. The class is a `Protocol`, because `worker.py` imports this file."""
+    """The part of `Worker` that runs use. The class is a `Protocol`, because `worker.py` imports this file."""
 
-    def send(self, execution: LuaExecution, kind: FrameKind, parts: tuple[bytes, ...]) -> None:
-        """Send the frame to the execution's Lua when the worker has a free slot."""
+    def send(self, run: LuaRun, kind: FrameKind, parts: tuple[bytes, ...]) -> None:
+        """Send the frame to the run's Lua when the worker has a free slot."""
 
-    def stop(self, execution: LuaExecution) -> None:
-        """Stop the execution's Lua in the worker, even during a computation."""
+    def stop(self, run: LuaRun) -> None:
+        """Stop the run's Lua in the worker, even during a computation."""
 
-    def leave(self, execution: LuaExecution) -> None:
-        """Remove an execution whose Lua has ended."""
+    def leave(self, run: LuaRun) -> None:
+        """Remove a run whose Lua has ended."""
 
-    def release(self, execution: LuaExecution) -> None:
-        """Let another execution begin, because the hub's side of this execution has ended."""
+    def release(self, run: LuaRun) -> None:
+        """Let another run begin, because the hub's side of this run has ended."""
 
 
-class LuaExecution:
-    """The hub's side of one run of a file in a worker. The worker's side is a `WorkerExecution`.
+class LuaRun:
+    """One run of a Lua file. The worker's side is a `LuaState`. An `Execution` has one run, which executes a scene or
+    automation. Other runs describe a file, compile it, or call a kind's function.
 
     Log lines and messages contain `name`. `kind` is the frame that begins the run. `event` is the last part of this
     frame: JSON for EXECUTE and CALL.
 
     The `Worker` sets these attributes:
 
-    - `number`: identifies the execution in the worker.
+    - `number`: identifies the run in the worker.
     - `is_begun`: whether the worker received the file, and may therefore have run a part of the file.
 
     The results:
 
     - `description`: the result of a DESCRIBE or CALL frame, as JSON.
-    - `is_lost`: whether the execution ended because its worker ended, or because no worker could begin it.
-    - `cpu_secs`: processor time of the execution's Lua, as last reported.
+    - `is_lost`: whether the run ended because its worker ended, or because no worker could begin it.
+    - `cpu_secs`: processor time of the run's Lua, as last reported.
 
-    `_reply` is the next frame from Lua. An interruption cancels `_task`, the task of `run`. `_final_frame` then
+    `_reply` is the next frame from Lua. An interruption cancels `_task`, the task of `finish`. `_final_frame` then
     describes the interruption, like a frame from Lua.
     """
 
@@ -116,7 +117,7 @@ class LuaExecution:
         source: Source,
         event: bytes,
         calls: LuaCalls,
-        settings: ExecutionSettings,
+        settings: RunSettings,
     ) -> None:
         self.name = name
         self.kind = kind
@@ -126,29 +127,29 @@ class LuaExecution:
         self._files = [source]
         self._event = event
         self._reply: asyncio.Future[WorkerFrame] = asyncio.get_running_loop().create_future()
-        self.times = ExecutionTimes(settings.limits, settings.machine)
+        self.times = RunTimes(settings.limits, settings.machine)
 
     @property
     def is_active(self) -> bool:
-        """Return whether the execution has begun, and has neither ended nor been stopped."""
+        """Return whether the run has begun, and has neither ended nor been stopped."""
         return self._phase is Phase.ACTIVE
 
     @property
     def may_begin(self) -> bool:
-        """Return whether a worker may begin the execution: no worker has received the file, and the execution was
-        not interrupted."""
+        """Return whether a worker may begin the run: no worker has received the file, and nothing has interrupted
+        the run."""
         return not self.is_begun and self._final_frame is None
 
     def begin(self, worker: Channel) -> None:
         """Send the file to the worker."""
         self._worker = worker
-        self.times = ExecutionTimes(self._settings.limits, self._settings.machine)
+        self.times = RunTimes(self._settings.limits, self._settings.machine)
         worker.send(self, self.kind, (self.source.chunk, self.source.name.encode(), self._event))
 
-    async def run(self) -> Failure:
-        """Answer the requests from Lua until the execution ends, and return its failure. Call `begin` first.
+    async def finish(self) -> Failure:
+        """Answer the requests from Lua until the run ends, and return its failure. Call `begin` first.
 
-        A fault of the hub ends only this execution. If the calling task is cancelled, stop Lua.
+        A fault of the hub ends only this run. If the calling task is cancelled, stop Lua.
         """
         try:
             frame = await self._answer_requests()
@@ -165,15 +166,14 @@ class LuaExecution:
             return ScriptFailed(Fault(self._files[0].name, 0, "failed inside the hub; see the hub's log"))
 
     async def _answer_requests(self) -> WorkerFrame:
-        """Answer requests until the execution ends. Return Lua's last frame, or a frame that describes the
-        interruption."""
+        """Answer requests until the run ends. Return Lua's last frame, or a frame that describes the interruption."""
         self._task = asyncio.current_task()
         try:
             while self._final_frame is None:
                 frame = await self._reply
                 if frame.kind is not FrameKind.REQUEST:
                     return frame
-                answer = await self._answer(frame)
+                answer = () if self.stops_after_call else await self._answer(frame)
                 if self.stops_after_call:
                     return _CANCELLED
                 self._reply = asyncio.get_running_loop().create_future()
@@ -194,7 +194,7 @@ class LuaExecution:
                 self._worker.release(self)
 
     def describe_activity(self) -> tuple[str, str]:
-        """Return the execution's status (`queued`, `running`, or `waiting`), and a description of its activity."""
+        """Return the run's status (`queued`, `running`, or `waiting`), and a description of its activity."""
         if (call := self._call) is not None:
             began = call.began_at.astimezone(self._settings.zone)
             return "waiting", describe_call(call.operation, call.arguments, began)
@@ -203,7 +203,7 @@ class LuaExecution:
         return "running", f"computing for {secs:.0f} s"
 
     def is_working(self, until: float) -> bool:
-        """Return whether the execution computes, waits for the result of a call, or will end its sleep by `until`
+        """Return whether the run computes, waits for the result of a call, or will end its sleep by `until`
         (in seconds of the monotonic clock)."""
         return self.is_begun and (self._call is None or self._call.until <= until)
 
@@ -213,8 +213,8 @@ class LuaExecution:
         return self._call is not None and self._call.operation in UNCOUNTED
 
     def stop_after_call(self) -> None:
-        """End the execution at once if Lua is running. If Lua is waiting, end the execution when the current call,
-        such as a sleep, returns."""
+        """End the run at once if Lua is running. If Lua is waiting, end the run when the current call, such as a
+        sleep, returns."""
         if not self.stops_after_call and self.times.deadline < inf:  # a call may never return
             left = max(0.0, self.times.deadline - self._settings.machine.monotonic())
             self._cancel_timer = asyncio.get_running_loop().call_later(left, self.cancel)
@@ -222,7 +222,7 @@ class LuaExecution:
         self._stop()
 
     def cancel(self) -> None:
-        """End the execution now, even in a sleep or a command. A command already sent to a device is not undone."""
+        """End the run now, even in a sleep or a command. A command already sent to a device is not undone."""
         self._interrupt(_CANCELLED)
 
     @property
@@ -231,8 +231,7 @@ class LuaExecution:
         return self.times.counted_secs if self.is_begun else 0.0
 
     async def _answer(self, request: WorkerFrame) -> tuple[bytes, ...]:
-        """Return the parts of the ANSWER frame, with a module or the result of a `ctx` method. If `stop_after_call`
-        was called, do nothing.
+        """Return the parts of the ANSWER frame, with a module or the result of a `ctx` method.
 
         If the method does more than read, restart the running time. Extend the backstop by the time of `UNCOUNTED`
         methods.
@@ -240,8 +239,6 @@ class LuaExecution:
         operation, arguments = request.parts[0].decode(), request.parts[1]
         if operation == "require":
             return await asyncio.to_thread(answer_require, self._settings.scripts, arguments, self._files)
-        if self.stops_after_call:
-            return ()
         is_counted, is_reading = operation not in UNCOUNTED, operation in READING
         began, counted = self._settings.machine.monotonic(), self._calls.counted_secs
         self.times.begin_call(is_counted=is_counted, is_reading=is_reading)
@@ -250,8 +247,8 @@ class LuaExecution:
             self._call = _Call(operation, arguments, self._settings.clock.now(), until)
         answer = await answer_call(self._calls, operation, arguments)
         self._call = None
-        secs = 0.0 if is_counted else self._settings.machine.monotonic() - began
-        self.times.end_call(secs if is_counted else secs + counted - self._calls.counted_secs)
+        counted_secs = self._calls.counted_secs - counted
+        self.times.end_call(0.0 if is_counted else self._settings.machine.monotonic() - began - counted_secs)
         return answer
 
     def _stop(self) -> None:
@@ -275,8 +272,8 @@ class LuaExecution:
     # The worker calls the following methods.
 
     def encode_frame(self, kind: FrameKind, parts: tuple[bytes, ...]) -> bytes | None:
-        """Return the frame with its timing, and start measuring Lua's running time. Return None if the execution
-        must not continue."""
+        """Return the frame with its timing, and start measuring Lua's running time. Return None if the run must not
+        continue."""
         if self._phase is not Phase.ACTIVE:
             return None
         timing = TIMING.pack(
@@ -285,7 +282,7 @@ class LuaExecution:
         return encode(kind, self.number, timing, *parts)
 
     def receive(self, frame: WorkerFrame) -> bool:
-        """Handle a frame of this execution. Return whether Lua has paused or ended."""
+        """Handle a frame of this run. Return whether Lua has paused or ended."""
         if frame.kind is FrameKind.REQUEST:
             self.note_position(frame.parts[2])
             if self._phase is Phase.STOPPING:
@@ -330,15 +327,14 @@ class LuaExecution:
         log.warning("%s has computed for %g s%s", self.name, limit, at)
 
     def expire(self, *, is_running: bool) -> None:
-        """End the execution after its deadline. Either Lua could not be stopped, or a `ctx` call took longer than
-        the backstop allows."""
+        """End the run after its deadline. Either Lua could not be stopped, or a `ctx` call took longer than the
+        backstop allows."""
         reasons = (Reason.STUCK, self.times.secs_left(self.cpu_secs)[1]) if is_running else (Reason.BACKSTOP,)
         self.times.deadline = inf
         final_frame = WorkerFrame(FrameKind.STOPPED, 0, (bytes(reasons), self._position))
         (self.receive if is_running else self._interrupt)(final_frame)
 
     def lose(self, sentence: str) -> None:
-        """End the execution because its worker has ended, or because no worker can begin it. `sentence` is the
-        reason."""
+        """End the run because its worker has ended, or because no worker can begin it. `sentence` is the reason."""
         if self._phase is not Phase.OVER:
             self.receive(WorkerFrame(FrameKind.LOST, 0, (sentence.encode(errors="replace"),)))

@@ -1,4 +1,4 @@
-"""An execution in the worker: a Lua state, and the Python functions that Lua can call.
+"""The worker's side of a run: a Lua state, and the Python functions that Lua can call.
 
 Three rules protect the worker's memory. Lua and Python exchange only texts and integers. User code has no access to
 the real globals. The memory limit is lifted while Python passes a value to Lua, because a lack of memory would then
@@ -25,8 +25,8 @@ from appliance.lua_worker.protocol import CPU, TIMING, FrameKind, Reason, encode
 
 MAX_LOG_LINES = 1_000
 MAX_LOG_BYTES = 1 << 20
-"""Maximum bytes that a running execution may log. Lines beyond this limit are held back until the execution ends.
-Only the newest of these lines are then sent."""
+"""Maximum bytes that a run may log. Lines beyond this limit are held back until the run ends. Only the newest of
+these lines are then sent."""
 
 MAX_LATE_LOG_LINES = 50
 
@@ -47,7 +47,7 @@ Work = Callable[[], None]
 _NO_MEMORY = b"not enough memory"
 
 
-class WorkerExecution:
+class LuaState:
     """The worker's side of a run. At the end, `forget` is called with the run's number.
 
     The thread that handles a frame owns the Lua state until this thread has sent the reply. If the reply is a
@@ -108,7 +108,7 @@ class WorkerExecution:
 
     @property
     def is_computing(self) -> bool:
-        """Return whether the execution's Lua is running. Another thread may change the result at any moment."""
+        """Return whether the run's Lua is running. Another thread may change the result at any moment."""
         return not (self._is_suspended or self._is_blocked)
 
     @property
@@ -174,7 +174,7 @@ class WorkerExecution:
         return int(self._now + monotonic() - self._now_at)
 
     def emit(self, level: bytes, message: bytes, fields: bytes | None) -> None:
-        """Log a line. If the execution has already logged too much, hold the line back until the execution ends."""
+        """Log a line. If the run has already logged too much, hold the line back until the run ends."""
         fields = fields or b""
         self._log_lines += 1
         self._log_bytes += len(message) + len(fields)

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from appliance.lua_worker.lua_state import LuaState
 from appliance.lua_worker.protocol import TIMING, Decoder, FrameKind, Reason
-from appliance.lua_worker.worker_execution import WorkerExecution
 from tests.fakes.rows import each_row
 
 TEXT = b"return {execute = function(ctx) ctx:get_device('a') end}"
 NOW = TIMING.pack(5.0, 50.0, Reason.RUNNING_TIME, 0.0)
 
-ARRIVALS: tuple[tuple[Callable[[WorkerExecution], Callable[[], None] | None], FrameKind], ...] = (
+ARRIVALS: tuple[tuple[Callable[[LuaState], Callable[[], None] | None], FrameKind], ...] = (
     (lambda execution: execution.take_answer((NOW, b"1", b"null")), FrameKind.DONE),
     (lambda execution: execution.take_answer((NOW, b"", b"no such device")), FrameKind.FAILED),
     (lambda execution: execution.take_stop(Reason.CANCELLED), FrameKind.STOPPED),
@@ -21,7 +21,7 @@ ARRIVALS: tuple[tuple[Callable[[WorkerExecution], Callable[[], None] | None], Fr
 
 @each_row(("arrival", "last"), ARRIVALS)
 def test_frames_of_the_hub_can_arrive_before_send_returns(
-    arrival: Callable[[WorkerExecution], Callable[[], None] | None], last: FrameKind
+    arrival: Callable[[LuaState], Callable[[], None] | None], last: FrameKind
 ) -> None:
     """Another thread may end the execution, and free its state, while the requesting thread is in `send`."""
     sent: list[FrameKind] = []
@@ -35,7 +35,7 @@ def test_frames_of_the_hub_can_arrive_before_send_returns(
             job()
 
     over: list[int] = []
-    execution = WorkerExecution(1 << 24, send, over.append)
+    execution = LuaState(1 << 24, send, over.append)
     execution.begin(FrameKind.EXECUTE, (NOW, TEXT, b"x.lua", b""))
     assert sent == [FrameKind.REQUEST, last]
     assert over == [execution.number] and execution.memory == 0
@@ -43,7 +43,7 @@ def test_frames_of_the_hub_can_arrive_before_send_returns(
 
 def test_an_execution_that_is_stopped_before_its_first_request_sends_no_request() -> None:
     sent: list[bytes] = []
-    execution = WorkerExecution(1 << 24, sent.append, lambda _: None)
+    execution = LuaState(1 << 24, sent.append, lambda _: None)
     assert execution.take_stop(Reason.BACKSTOP) is None
     execution.begin(FrameKind.EXECUTE, (NOW, TEXT, b"x.lua", b""))
     [frame] = Decoder().feed(b"".join(sent))

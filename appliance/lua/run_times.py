@@ -1,30 +1,30 @@
-"""Measures the time of one execution, and computes its deadlines."""
+"""Measures the time of one run, and computes its deadlines."""
 
 from __future__ import annotations
 
 from math import inf
 
 from appliance.clock import Clock
-from appliance.lua.execution_limits import ExecutionLimits
+from appliance.lua.run_limits import RunLimits
 from appliance.lua_worker.protocol import Reason
 
 MAX_SLOWDOWN = 10
 """Lua that gets little processor time, because the machine is busy, may run for this many times its limit."""
 
 
-class ExecutionTimes:
-    """The times of one execution, in seconds of the machine's clock.
+class RunTimes:
+    """The times of one run, in seconds of the machine's clock.
 
     Two limits apply. The running time limits the processor time of Lua between two calls that wait. The backstop
     limits the whole duration, except the calls that it does not count.
 
     - `deadline`: the time limit of the current step.
     - `limit`: the limit that ends Lua at the deadline.
-    - `max_cpu_secs`: the maximum processor time of the execution until Lua waits or ends.
+    - `max_cpu_secs`: the maximum processor time of the run until Lua waits or ends.
     - `computes_since`: the time at which Lua began to compute, or None while a call waits.
     """
 
-    def __init__(self, limits: ExecutionLimits, machine: Clock) -> None:
+    def __init__(self, limits: RunLimits, machine: Clock) -> None:
         self._limits = limits
         self._machine = machine
         self.deadline = inf
@@ -60,7 +60,7 @@ class ExecutionTimes:
     def resume(self, cpu_secs: float) -> tuple[float, float]:
         """Start measuring Lua's running time. Return `max_cpu_secs`, and the seconds until the deadline.
 
-        `cpu_secs` is the processor time of the execution so far.
+        `cpu_secs` is the processor time of the run so far.
         """
         now = self._machine.monotonic()
         if self.computes_since is None:

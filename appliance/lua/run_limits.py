@@ -1,4 +1,4 @@
-"""The limits of executions, and the settings that all executions share."""
+"""The limits of one run of a Lua file, and the settings that all runs share."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ DEADLINE_GRACE_SECS = 1.0
 killed."""
 
 
-class ExecutionLimits(Struct, frozen=True, kw_only=True):
-    """The limits of one execution. Times are in real seconds, even if the hub's clock is simulated.
+class RunLimits(Struct, frozen=True, kw_only=True):
+    """The limits of one run. Times are in real seconds, even if the hub's clock is simulated.
 
     - `max_running_secs`: the processor time between two waiting calls. Its key in the file is `max_cpu_secs`.
     - `max_cpu_total_secs`: the total processor time.
@@ -36,11 +36,11 @@ class ExecutionLimits(Struct, frozen=True, kw_only=True):
         return int(self.max_memory_mb * (1 << 20))
 
 
-class ExecutionSettings(Struct, frozen=True):
-    """The settings that all executions share. Lua gets its time from `clock` and `zone`. Limits are measured with the
+class RunSettings(Struct, frozen=True):
+    """The settings that all runs share. Lua gets its time from `clock` and `zone`. Limits are measured with the
     `machine` clock."""
 
-    limits: ExecutionLimits
+    limits: RunLimits
     scripts: Folder | None
     clock: Clock
     zone: ZoneInfo

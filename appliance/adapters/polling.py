@@ -119,9 +119,9 @@ class PollingAdapter(Adapter):
     def receive(self, message: Any) -> None:
         """Publish a pushed message. Raise `AdapterFailed` for an unusable message. The message is then ignored."""
 
-    def describe_answer(self) -> str:
-        """Describe the last good answer, for the log line about an answer without devices. If the content of the
-        answer is unknown, return an empty string."""
+    def describe_answer(self) -> str | None:
+        """Describe the last good answer, for the log line about an answer without devices. Return an empty string if
+        the content is unknown, and None if such an answer is normal."""
         return ""
 
     def first_parts(self, listed: list[Any]) -> list[Any]:
@@ -215,7 +215,7 @@ class PollingAdapter(Adapter):
             if isinstance(outcome, Report):
                 await in_steps(self.clock, self.publish.report_parts(outcome, reading))
         if isinstance(outcome, Report):
-            self._report_empty(is_empty=outcome.present == frozenset())
+            self._report_empty(outcome)
             self.publish.answered(self.clock.monotonic() - began)
         elif isinstance(outcome, Unreachable):
             self._on_miss(outcome, self.misses + 1)
@@ -225,12 +225,12 @@ class PollingAdapter(Adapter):
                 self.publish.reached()
             self.publish.failed(outcome)
 
-    def _report_empty(self, *, is_empty: bool) -> None:
+    def _report_empty(self, report: Report) -> None:
         """Log once that a good answer contains no device."""
-        if is_empty and not self._is_empty:
-            contained = self.describe_answer()
+        contained = self.describe_answer() if report.present == frozenset() else None
+        if contained is not None and not self._is_empty:
             log.warning("%s: the answer contains no device%s", self.name, contained and f"; it contains {contained}")
-        self._is_empty = is_empty
+        self._is_empty = contained is not None
 
     async def run_limited(self, work: Awaitable[T], secs: float | None = None) -> T:
         """Await a call, and record the contact with the address. Raise `Unreachable` only if the address has not

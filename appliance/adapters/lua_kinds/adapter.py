@@ -80,9 +80,8 @@ class LuaAdapter(PollingAdapter):
         self.operation_secs = self._definition.operations
         self._interval = self.poll_interval
         self._logged: set[str] = set()
-        self._has_polled = False
-        self._answer = ""
-        self._lists_devices = True
+        self._has_polled = not self._definition.has_poll
+        self._answer: str | None = ""
         self._push_error: AdapterFailed | None = None
         self._unpublished: list[ReadEvent] = []
         self._reader = DeviceReader(self.publish)
@@ -142,8 +141,7 @@ class LuaAdapter(PollingAdapter):
         devices = await self.functions.redacted(found.first)
         read = await self._read("poll", self._reader.read_list(devices, "poll"))
         self._unpublished += read.events
-        self._lists_devices = devices is not None
-        self._answer = found.ctx.describe_answers() if not read.ids and self._lists_devices else ""
+        self._answer = None if devices is None or read.ids else found.ctx.describe_answers()
         observations = tuple(self._reader.observations(read))
         return Report(adapter=self.name, present=frozenset(read.ids), observations=observations)
 
@@ -154,13 +152,10 @@ class LuaAdapter(PollingAdapter):
             raise BadAnswer(f"`poll` must return a number of seconds as its second value, not {format_value(secs)}")
         return float(self._interval)
 
-    def describe_answer(self) -> str:
-        """If the last poll found no device, return the fields of its answers."""
-        return self.redact(self._answer)
-
-    def _report_empty(self, *, is_empty: bool) -> None:
-        """Report an empty list of devices. Ignore nil, which means that the file does not list devices."""
-        super()._report_empty(is_empty=is_empty and self._lists_devices)
+    def describe_answer(self) -> str | None:
+        """Return the fields of the last poll's answers. Return None if `poll` returned nil, which means that the kind
+        has no devices."""
+        return None if self._answer is None else self.redact(self._answer)
 
     async def command(self, device_id: str, command: Command) -> CommandResult:
         """Call the function `command`, and check that the device reports the result."""
@@ -191,9 +186,9 @@ class LuaAdapter(PollingAdapter):
         return self._result_of(device_id, await self.functions.redacted(found.first), expected)
 
     async def _find(self, device_id: str, *, is_fresh: bool) -> Device:
-        """Return the device. If `is_fresh` is true, poll the device first. Raise `BadAnswer` if the device no longer
+        """Return the device. If `is_fresh` is true, poll first. Raise `BadAnswer` if the device no longer
         exists."""
-        if is_fresh and self._definition.has_poll:
+        if is_fresh:
             await in_steps(self.clock, self.publish.report_parts(await self.poll()))
         device = self.publish.find(device_id)
         if device is None:
@@ -242,7 +237,7 @@ class LuaAdapter(PollingAdapter):
         """Publish an update that `receive` or `hook` returned, and carry out the update's requests. If the update
         contains devices or events, wait for the first poll before publishing."""
         has_devices = isinstance(raw, dict) and raw.keys() & {"devices", "events"}
-        if has_devices and self._definition.has_poll and not self._has_polled:
+        if has_devices and not self._has_polled:
             await self.publish.has_started.wait()
         if has_devices:
             raw |= {name: await self.functions.redacted(raw[name]) for name in ("devices", "events") if name in raw}

@@ -13,13 +13,17 @@ import shutil
 import sys
 import zipfile
 import zlib
-from collections.abc import Iterator, Sequence
-from typing import IO, Any
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 from lares_file import DATE
 from lares_launcher import BOOT_ID, BOOTED, FILES, SITE, TAG, is_whole, read
 
 MAGIC = importlib.util.MAGIC_NUMBER.hex()
+
+Use = Callable[[str, bytes, int], object]
+"""Receives the name, the content, and the CRC-32 of a file."""
 
 
 def unpack(archive: str, folder: str) -> None:
@@ -44,8 +48,7 @@ def unpack(archive: str, folder: str) -> None:
         except OSError as error:
             if error.errno not in (errno.ENOSPC, errno.EDQUOT):
                 raise
-            for _ in read_files(archive):  # check the archive before other versions are removed
-                pass
+            read_files(archive, lambda *_: None)  # check the archive before other versions are removed
             remove_unused(base)
             write_files(archive, part)
         os.sync()
@@ -57,40 +60,47 @@ def unpack(archive: str, folder: str) -> None:
 def write_files(archive: str, part: str) -> None:
     """Write the files for this Python, and the list of these files, to a new folder."""
     files = {}
-    for name, data in read_files(archive):
+
+    def write_file(name: str, data: bytes, checksum: int) -> None:
         write(f"{part}/{SITE}/{name}", data)
-        files[f"{SITE}/{name}"] = len(data), zlib.crc32(data)
+        files[f"{SITE}/{name}"] = len(data), checksum
+
+    read_files(archive, write_file)
     write(f"{part}/{FILES}", json.dumps(files, separators=(",", ":")).encode())
     write(f"{part}/{BOOTED}", read(BOOT_ID))
 
 
-def read_files(archive: str) -> Iterator[tuple[str, bytes]]:
-    """Yield name and content of each file for this Python. Raise `ValueError` if the archive is damaged."""
+def read_files(archive: str, use: Use) -> None:
+    """Call `use` for each file for this Python. Use two threads, because decompression takes most of the time. Raise
+    `ValueError` if the archive is damaged."""
     keys = {"pure": "", f"compiled/{MAGIC}": MAGIC, f"native/{TAG.split('-')[2]}": TAG}
     try:
-        with zipfile.ZipFile(archive) as file:
+        with zipfile.ZipFile(archive) as file, ThreadPoolExecutor(2) as pool:
             parts = json.loads(file.read("parts.json"))
-            for stream, key in keys.items():
-                if listed := parts.get(stream):
-                    with file.open(f"{stream}.xz") as packed, lzma.open(packed) as data:
-                        yield from read_stream(data, listed, key)
+            streams = [(file, name, parts[name], key, use) for name, key in keys.items() if name in parts]
+            for _ in pool.map(read_stream, *zip(*streams, strict=True)):
+                pass
     except (zipfile.BadZipFile, lzma.LZMAError, KeyError, EOFError) as error:
         raise ValueError(str(error) or type(error).__name__) from None
 
 
-def read_stream(stream: IO[bytes], listed: Sequence[Any], key: str) -> Iterator[tuple[str, bytes]]:
-    """Yield the files with this key from the stream. Stop reading after the last of these files. Raise `ValueError`
-    if a checksum differs."""
+def read_stream(file: zipfile.ZipFile, stream: str, listed: Sequence[Any], key: str, use: Use) -> None:
+    """Call `use` for the files with this key in the stream. Stop reading after the last of these files. Raise
+    `ValueError` if a checksum differs."""
     last = max((number for number, (_, _, names) in enumerate(listed) if key in names), default=-1)
-    for size, checksum, names in listed[: last + 1]:
-        data = stream.read(size)
-        if (len(data), zlib.crc32(data)) != (size, checksum):
-            raise ValueError("a checksum differs")
-        yield from ((name, data) for name in names.get(key, ()))
+    with file.open(f"{stream}.xz") as packed, lzma.open(packed) as content:
+        for size, checksum, names in listed[: last + 1]:
+            data = content.read(size)
+            if (len(data), zlib.crc32(data)) != (size, checksum):
+                raise ValueError("a checksum differs")
+            for name in names.get(key, ()):
+                use(name, data, checksum)
 
 
 def write(path: str, data: bytes) -> None:
-    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    folder = os.path.dirname(path)
+    if not os.path.isdir(folder):
+        os.makedirs(folder, mode=0o700, exist_ok=True)
     with open(path, "wb") as file:
         file.write(data)
     os.utime(path, (DATE, DATE))

@@ -22,8 +22,8 @@ LATE_SECS = 1.0
 MAX_ADJUSTMENT = timedelta(minutes=1)
 """If the clock is set back by less than this time, for example by NTP, no occurrence is repeated."""
 
-MAX_COUNTED = 1000
-"""Maximum number of missed occurrences that are counted."""
+MAX_COUNTED = 100
+"""Maximum number of missed occurrences that are counted for a call. Hundreds of calls may have missed weeks."""
 
 
 class Scheduler:
@@ -42,6 +42,7 @@ class Scheduler:
         self._awaits_trust = False
         self._changed = asyncio.Event()
         self._tasks = Tasks()
+        self._counting = asyncio.Lock()
         self._late = 0
 
     async def __aenter__(self) -> Scheduler:
@@ -110,7 +111,7 @@ class Scheduler:
     async def _run(self) -> None:
         while True:
             self._changed.clear()
-            self._check_clock()
+            await in_steps(self._clock, self._check_clock())
             await in_steps(self._clock, self._fire_delayed_calls())
             await in_steps(self._clock, self._fire_calendar_calls())
             if self._delayed_calls or self._calendar_calls or (self._awaits_trust and not self._watch.was_trusted):
@@ -119,16 +120,19 @@ class Scheduler:
                 await self._changed.wait()
                 self._watch.skip_check()
 
-    def _check_clock(self) -> None:
-        """Begin the calendar calls if the clock has become trusted. Compute them again if the clock was set back."""
+    def _check_clock(self) -> Iterator[None]:
+        """Begin the calendar calls if the clock has become trusted. Compute them again if the clock was set back. A
+        step concerns one call."""
         change = self._watch.check()
         if not self._watch.was_trusted:
             return
-        for call in self._calendar_calls:
+        changed = tuple(self._calendar_calls) if change.became_trusted or change.step < timedelta() else ()
+        for call in changed:
             if change.became_trusted:
                 self._begin(call, change.earliest)
-            elif change.step < timedelta():
+            else:
                 call.set_due(change.earliest, settles=change.step > -MAX_ADJUSTMENT)
+            yield
         self._is_starting = False
 
     def _fire_delayed_calls(self) -> Iterator[None]:
@@ -175,11 +179,12 @@ class Scheduler:
             self._tasks.start(self._log_counted(call, since, until), f"count of missed times of {call.name}")
 
     async def _log_counted(self, call: CalendarCall, due: datetime | None, until: datetime) -> None:
-        """Count missed occurrences up to `MAX_COUNTED`, in small steps so that the event loop is not blocked."""
+        """Count missed occurrences up to `MAX_COUNTED`. Each turn of the loop computes one occurrence of one call."""
         count = 0
-        while due is not None and due < until and count < MAX_COUNTED:
-            count, due = count + 1, call.next_after(due)
-            await self._clock.sleep(0)
+        async with self._counting:
+            while due is not None and due < until and count < MAX_COUNTED:
+                count, due = count + 1, call.next_after(due)
+                await self._clock.sleep(0)
         _report_passed(call.name, count)
 
     def _secs_to_next(self) -> float:

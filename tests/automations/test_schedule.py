@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from appliance.automations.environment import Environment
 from appliance.automations.scheduler import Scheduler
 from appliance.home.bus import Bus
 from appliance.store.clock_trust import ClockTrust
+from appliance.tasks import Tasks
 from tests.fakes.automations import Card
 from tests.fakes.clock import VirtualClock
 from tests.fakes.registry import PromptRegistry
@@ -213,11 +215,44 @@ async def test_missed_times_are_counted_in_the_log(caplog: pytest.LogCaptureFixt
         await it.pass_by(timedelta())
         await it.set(NOON + 8.5 * HOUR)
         assert len(it.fired) <= 16
-        assert "not be repeated: 1000" not in caplog.text, "many are counted in the background"
-        await until(lambda: "not be repeated: 1000" in caplog.text)
+        assert "not be repeated: 100" not in caplog.text, "many are counted in the background"
+        await until(lambda: "not be repeated: 100" in caplog.text)
     assert "the clock was changed by +30600.0 s" in caplog.text
     assert "automation 'bell': missed runs that will not be repeated: 8" in caplog.text
-    assert "automation 'tick': missed runs that will not be repeated: 1000 or more" in caplog.text
+    assert "automation 'tick': missed runs that will not be repeated: 100 or more" in caplog.text
+
+
+class Costly:
+    """A daily schedule whose computation takes two milliseconds. Notes the turn of the loop of each computation."""
+
+    def __init__(self, clock: VirtualClock) -> None:
+        self._clock = clock
+        self.turn = 0
+        self.turns: list[int] = []
+
+    def next_after(self, instant: datetime) -> datetime | None:
+        self._clock.suspend(0.002)
+        self.turns.append(self.turn)
+        return DAILY.next_after(instant)
+
+    async def count_turns(self) -> None:
+        while True:
+            self.turn += 1
+            await asyncio.sleep(0)
+
+
+async def test_hundreds_of_schedules_begin_and_are_counted_in_steps(caplog: pytest.LogCaptureFixture) -> None:
+    clock, count = VirtualClock(BOOT), 300
+    async with environment_of(clock, NOON).scheduler as scheduler, Tasks() as tasks:
+        schedule = Costly(clock)
+        tasks.start(schedule.count_turns(), "turns")
+        for number in range(count):
+            scheduler.at(f"a{number}", schedule, lambda _: None, never_repeats=True, last=NOON - timedelta(days=9.5))
+        assert schedule.turns == []
+        clock.set(NOON + MINUTE)
+        scheduler.recheck()
+        await until(lambda: caplog.text.count("not be repeated: 9") == count)
+    assert max(Counter(schedule.turns).values()) <= 5, "the first occurrences of a schedule, and a counted one"
 
 
 async def test_an_untrusted_clock_fires_nothing_until_it_is_trusted() -> None:

@@ -21,6 +21,7 @@ from appliance.cli.paths import HubPaths
 from appliance.cli.simulation.clock import SimulatedClock
 from appliance.cli.simulation.preparation import Preparation, prepare
 from appliance.cli.simulation.printer import SimulationPrinter
+from appliance.cli.simulation.priority import lower_priority
 from appliance.cli.simulation.simulation import Simulation, open_simulation
 from appliance.cli.terminal import say, with_local_times
 from appliance.config import Config
@@ -34,6 +35,7 @@ MAX_EVENTS_BYTES = 16 << 20
 
 def simulate(arguments: argparse.Namespace) -> int:
     """Print each trigger and its result. Send no command, and write nothing to the store."""
+    lower_priority()
     paths = HubPaths.of_process(arguments.config, arguments.data_dir)
     file, data_dir = paths.need_config(), paths.find_data_dir()
     need_access(data_dir, file)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import time
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ import pytest_asyncio
 
 from appliance.api.simulation import SimulationRequest
 from appliance.cli.simulation.hub_simulations import HubSimulations
+from appliance.cli.simulation.priority import NICE
 from appliance.lua_worker.ctx_methods import CTX_METHODS
 from tests.fakes.app import LIGHT, App, open_app
 from tests.fakes.lua import write
@@ -112,15 +115,32 @@ def list_children() -> set[str]:
     return {pid for pids in found for pid in pids}
 
 
-async def test_a_cancelled_simulation_leaves_no_process(tmp_path: Path) -> None:
-    write(tmp_path, {"automations/busy.lua": "while true do end", "test.toml": ""})
+@asynccontextmanager
+async def endless_simulation(root: Path) -> AsyncIterator[set[str]]:
+    """Simulate an endless loop within the context, and yield the new processes. Then cancel the simulation."""
+    write(root, {"automations/busy.lua": "while true do end", "test.toml": ""})
     before = list_children()
-    asked = HubSimulations(tmp_path / "config" / "test.toml").simulate(SimulationRequest(), {})
+    asked = HubSimulations(root / "config" / "test.toml").simulate(SimulationRequest(), {})
     simulating = asyncio.ensure_future(asked)
     await until(lambda: list_children() > before)
+    yield list_children() - before
     simulating.cancel()
     await asyncio.wait({simulating})
-    assert list_children() <= before and simulating.cancelled()
+    assert simulating.cancelled()
+
+
+async def test_a_cancelled_simulation_leaves_no_process(tmp_path: Path) -> None:
+    before = list_children()
+    async with endless_simulation(tmp_path):
+        pass
+    assert list_children() <= before
+
+
+async def test_a_simulation_has_a_lower_priority_than_the_hub(tmp_path: Path) -> None:
+    niceness = max(NICE, os.getpriority(os.PRIO_PROCESS, 0))
+    async with endless_simulation(tmp_path) as processes:
+        [process] = map(int, processes)
+        await until(lambda: os.getpriority(os.PRIO_PROCESS, process) == niceness)
 
 
 @pytest.mark.parametrize("form", ["text", "list"])

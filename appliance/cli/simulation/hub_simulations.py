@@ -31,6 +31,8 @@ MAX_WAITING = 4
 _START = """
 import sys
 sys.dont_write_bytecode, sys.path[:] = True, sys.argv[1:]
+from appliance.cli.simulation.priority import lower_priority
+lower_priority()
 from appliance.cli.simulation.process import main
 main()
 """

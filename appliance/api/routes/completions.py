@@ -9,7 +9,7 @@ import orjson
 from msgspec.structs import asdict
 
 from appliance.api.roles import Role
-from appliance.api.route import ApiResource, Call, route
+from appliance.api.route import ApiParts, ApiResource, Call, route
 from appliance.automations.names import HomeNames
 from appliance.files.ctx_completions import list_methods
 from appliance.home.json_shapes import DEVICE_COMMANDS
@@ -17,6 +17,7 @@ from appliance.home.layout import Layout
 from appliance.home.model import Device
 from appliance.scenes import Scene
 from appliance.tables.json_schema import TEXT, Schema, array_of, maybe, record
+from appliance.tasks import SharedRun, Tasks
 
 _NAMED = record("NamedPlace", id=TEXT, name=TEXT)
 _COMPLETED_DEVICE: Schema = record(
@@ -43,13 +44,20 @@ COMPLETIONS = record(
 
 
 class CompletionsApi(ApiResource):
-    """The handler of `/completions`."""
+    """The handler of `/completions`. Clients that request it at the same time share one computation."""
 
     needs_files = True
+
+    def __init__(self, parts: ApiParts) -> None:
+        super().__init__(parts)
+        self._all = SharedRun(self._encode_all, Tasks(), "completions")
 
     @route("GET", "/completions", Role.ADMIN, COMPLETIONS)
     async def list_all(self, call: Call) -> object:
         """Return the names that Lua files can currently use, for editors."""
+        return await self._all.result()
+
+    async def _encode_all(self) -> bytes:
         hub = self.hub
         names, layout = await hub.names.find_known(), hub.registry.layout
         devices, scenes = hub.registry.list_devices(), hub.scenes.list_scenes()

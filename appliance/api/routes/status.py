@@ -10,11 +10,11 @@ import orjson
 
 from appliance.api import schemas
 from appliance.api.roles import Role
-from appliance.api.route import ApiResource, Call, route
+from appliance.api.route import ApiParts, ApiResource, Call, route
 from appliance.api.why.device import state_since
 from appliance.automations.automations import View
 from appliance.automations.policy import NEVER_BEGAN
-from appliance.event_loop import in_steps
+from appliance.event_loop import in_steps, wait_for_short_turn
 from appliance.health import AdapterStatus
 from appliance.history.execution_history import ExecutionStatus
 from appliance.history.period import Period
@@ -37,6 +37,7 @@ from appliance.tables.json_schema import (
     one_of,
     record,
 )
+from appliance.tasks import SharedRun, Tasks
 
 FAULTS = LogQuery(level="warning", limit=200)
 MAX_FAULTS = 5
@@ -95,18 +96,32 @@ def _newest(entries: Iterable[LogEntry]) -> list[LogEntry]:
 
 
 class StatusApi(ApiResource):
-    """Handlers of `/diagnostics/status` and `/diagnostics/state`."""
+    """Handlers of `/diagnostics/status` and `/diagnostics/state`. Clients that request the same path at the same time
+    share one computation."""
+
+    def __init__(self, parts: ApiParts) -> None:
+        super().__init__(parts)
+        self._state = SharedRun(self._encode_state, Tasks(), "state of the home")
+        self._status = SharedRun(self._encode_status, Tasks(), "status")
 
     @route("GET", "/diagnostics/state", Role.ADMIN, _STATE)
     async def list_state(self, call: Call) -> object:
         """Return the state of the home by store key, without secrets. Include values that are not stored yet."""
-        values = await self.hub.recorder.list_present(HOME_STATE_PREFIXES)
-        pairs = (b"%b:%b" % (orjson.dumps(key), value) for key, value in values.items())
-        return b'{"values":{%b}}' % await asyncio.to_thread(b",".join, pairs)
+        state = await self._state.result()
+        await wait_for_short_turn()  # the copies for several clients would make one turn long
+        return state
 
     @route("GET", "/diagnostics/status", Role.ADMIN, _STATUS)
     async def show_status(self, call: Call) -> object:
         """Return the state of the hub: adapters, offline devices, automations, card, Lua, and newest faults."""
+        return await self._status.result()
+
+    async def _encode_state(self) -> bytes:
+        values = await self.hub.recorder.list_present(HOME_STATE_PREFIXES)
+        pairs = (b"%b:%b" % (orjson.dumps(key), value) for key, value in values.items())
+        return b'{"values":{%b}}' % await asyncio.to_thread(b",".join, pairs)
+
+    async def _encode_status(self) -> bytes:
         hub, figures = self.hub, self.parts.figures.tree()
         offline: list[dict[str, Any]] = []
         await in_steps(hub.clock, map(offline.append, self._list_offline()))

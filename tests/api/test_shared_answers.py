@@ -1,8 +1,10 @@
-"""Slow answers are computed once for all clients that request them at the same time."""
+"""Large answers for several clients at the same time: computed once, and sent in separate turns of the loop."""
 
 from __future__ import annotations
 
 import asyncio
+import time
+from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,7 +12,9 @@ import pytest
 
 from appliance.api.route import ApiResource
 from appliance.api.routes.completions import CompletionsApi
+from appliance.api.routes.devices import DevicesApi
 from appliance.api.routes.status import StatusApi
+from appliance.event_loop import SHORT_TURN_SECS, loop_lag, run
 
 CLIENTS = 16
 
@@ -48,3 +52,25 @@ async def test_clients_share_one_computation(resource: type[ApiResource], handle
     results = await asyncio.gather(*(handle(None) for _ in range(CLIENTS)), return_exceptions=True)
     assert hub.computations == 1
     assert [type(each) for each in results] == [Computed] * CLIENTS
+
+
+def test_large_pictures_are_sent_in_separate_turns() -> None:
+    turns: list[int] = []
+    picture = SimpleNamespace(body=b"", media_type="image/png", at=datetime(2026, 1, 1, tzinfo=UTC))
+
+    async def find(*_: object) -> object:
+        await asyncio.sleep(0)  # all pictures are found in one turn
+        return picture
+
+    async def request(handle: Any) -> None:
+        await handle(SimpleNamespace(query=lambda: {"attribute": None}), "x")
+        turns.append(loop_lag().turns)
+        time.sleep(2 * SHORT_TURN_SECS)  # noqa: ASYNC251 - sends a large picture
+
+    async def request_all() -> None:
+        registry = SimpleNamespace(get_device=lambda _: None)
+        parts: Any = SimpleNamespace(hub=SimpleNamespace(registry=registry, dispatcher=SimpleNamespace(picture=find)))
+        await asyncio.gather(*(request(DevicesApi(parts).picture) for _ in range(4)))
+
+    run(request_all())
+    assert len({*turns}) == 4

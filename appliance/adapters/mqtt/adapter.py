@@ -13,6 +13,7 @@ from appliance.adapters.mqtt.messages import outgoing_of
 from appliance.adapters.mqtt.stored_texts import client_id_of, hub_id_of, keep_stop, stopped_at
 from appliance.adapters.pushed_results import RESULT_SECS
 from appliance.errors import StoreFailed, Unreachable
+from appliance.event_loop import wait_for_short_turn
 from appliance.home.commands import Command
 from appliance.home.values import Value
 from appliance.tasks import run_together
@@ -63,6 +64,7 @@ class MqttAdapter(Adapter):
 
     async def picture(self, device_id: str, attribute: str | None = None) -> Picture | None:
         """Return the newest still picture of a camera or an image, or None."""
+        await wait_for_short_turn()  # the pictures for several clients would make one turn long
         return None if self.loop is None else self.loop.processor.pictures.find(device_id, attribute)
 
     @property

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
+import time
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from appliance.adapters.base import Picture
+from appliance.adapters.mqtt.adapter import MqttAdapter
 from appliance.adapters.mqtt.message_processor import MessageProcessor
 from appliance.adapters.mqtt.picture_store import MAX_PICTURES_BYTES
 from appliance.adapters.mqtt.platforms.picture import MAX_PICTURE_BYTES
+from appliance.event_loop import SHORT_TURN_SECS, loop_lag, run
 from appliance.home.events import DeviceEvent, Event
 from appliance.home.model import Device
 from tests.adapters.mqtt.captures import Sent
+from tests.adapters.mqtt.homes import PLAIN
 from tests.adapters.mqtt.table import announce, config, message_processor, new_catalog, receive
 from tests.fakes.clock import VirtualClock
+from tests.fakes.context import context_of
 
 JPEG, PNG = b"\xff\xd8\xff\xe0\x00\x10JFIF\x00 and more", b"\x89PNG\r\n\x1a\n and more"
 GIF, WEBP = b"GIF89a and more", b"RIFF\x10\x00\x00\x00WEBPVP8 and more"
@@ -194,3 +201,20 @@ async def test_a_restart_restores_no_picture(cameras: Cameras, clock: VirtualClo
     after.restored.remember()
     announce(after, config("camera/x", topic="x/still", unique_id="x"))
     assert after.announced.devices["mqtt:x"].attributes == {}
+
+
+def test_pictures_for_several_clients_are_decoded_in_separate_turns(clock: VirtualClock) -> None:
+    turns: list[int] = []
+
+    def find(*_: object) -> None:
+        turns.append(loop_lag().turns)
+        time.sleep(2 * SHORT_TURN_SECS)  # decodes a large picture
+
+    async def request_all() -> None:
+        adapter = MqttAdapter(context_of("mqtt", None, clock), PLAIN)
+        loop: Any = SimpleNamespace(processor=SimpleNamespace(pictures=SimpleNamespace(find=find)))
+        adapter.loop = loop
+        await asyncio.gather(*(adapter.picture("mqtt:x") for _ in range(4)))
+
+    run(request_all())
+    assert len({*turns}) == 4

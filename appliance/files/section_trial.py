@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from appliance.adapters.adapter_runner import AdapterRunner, Build
 from appliance.adapters.base import AdapterContext, Secrets
-from appliance.adapters.kinds import kind_of
+from appliance.adapters.kinds import LUA_KIND, kind_of
 from appliance.adapters.lua_kinds.host import SectionFault
 from appliance.adapters.lua_kinds.section import LuaSection, texts_in
 from appliance.adapters.redaction import Redaction
@@ -24,6 +24,7 @@ from appliance.errors import Busy, ConfigFailed
 from appliance.home.bus import Bus
 from appliance.home.model import Device
 from appliance.home_locale import Locale
+from appliance.imports import import_ahead
 from appliance.log_limit import IS_MUTED
 from appliance.lua.folder import Folder
 from appliance.lua.kind_catalog import MAX_CALL_RUNNING_SECS, KindCatalog
@@ -36,6 +37,8 @@ MAX_TRIAL_SECS = 10.0
 
 SETTLE_SECS = 0.5
 """Seconds to collect devices after the first answer."""
+
+_OF_LUA = (LUA_KIND.adapter_module, "appliance.adapters.lua_kinds.section_recorder")
 
 MAX_LINES, MAX_LINE_CHARS, MAX_DEVICES = 400, 1000, 500
 
@@ -91,7 +94,8 @@ class SectionTrials:
             self._is_running = False
 
     async def _run(self, name: str, settings: Any, kind: Source | None, replay: Any) -> Trial:
-        # import here, because aiohttp takes 12 MB
+        # import here, because aiohttp takes 12 MB, and on a thread, because the import takes long
+        await import_ahead([kind_of(settings).adapter_module, *_OF_LUA])
         from appliance.adapters.lua_kinds.adapter import LuaAdapter  # noqa: PLC0415
         from appliance.adapters.lua_kinds.kept_texts import KeptTexts  # noqa: PLC0415
         from appliance.adapters.lua_kinds.origins import Origins  # noqa: PLC0415

@@ -21,6 +21,8 @@ DATE: int = runpy.run_path(str(Path(__file__).with_name("boot") / "lares_file.py
 """Modification date of every unpacked file. If a file has another date, it was changed. Bytecode contains the date
 of its source file."""
 
+COMPILER = Path(__file__).with_name("compile_modules.py")
+
 TELL = (
     "import sys, venv, ensurepip, ssl, os, platform;"
     "print(platform.python_version(), os.path.realpath(sys._base_executable))"
@@ -57,12 +59,9 @@ def pythons() -> Iterator[tuple[str, str]]:
 def compile_with(python: str, site: Path, names: Sequence[str], run: Run) -> tuple[str, dict[str, bytes]]:
     """Return this Python's magic number (hexadecimal), and its bytecode for these files in `site`. The same Python on
     another machine would compile the same bytecode."""
-    listed = site.with_name("compiled.txt")
-    listed.write_text("".join(f"{site / name}\n" for name in names))
     for name in names:
         os.utime(site / name, (DATE, DATE))
     before = {*site.rglob("*.pyc")}
-    command = [python, "-I", "-S", "-m", "compileall", "-q", "-s", str(site), "-i", str(listed)]
-    run(command, env={"LC_ALL": "C.UTF-8"})
+    run([python, "-I", "-S", str(COMPILER), str(site), *names], env={"LC_ALL": "C.UTF-8"})
     made = {path.relative_to(site).as_posix(): path.read_bytes() for path in {*site.rglob("*.pyc")} - before}
     return next(iter(made.values()))[:4].hex(), dict(sorted(made.items()))

@@ -32,7 +32,7 @@ def compiled(folder: Path) -> list[Path]:
     return sorted(folder.rglob("*.pyc"))
 
 
-def test_imported_modules_are_compiled_as_python_would(folder: Path) -> None:
+def test_imported_modules_are_compiled_without_docstrings(folder: Path) -> None:
     assert content(folder) == expected()
     assert [path.name.partition(".")[0] for path in compiled(folder)] == ["__init__", "part", "run"]
     for path in compiled(folder):
@@ -40,9 +40,9 @@ def test_imported_modules_are_compiled_as_python_would(folder: Path) -> None:
         ours = path.read_bytes()
         path.unlink()
         assert py_compile.compile(str(source), doraise=True) == str(path), "the path that Python uses"
-        theirs = path.read_bytes()
-        assert ours[:16] == theirs[:16]
-        assert marshal.loads(ours[16:]) == marshal.loads(theirs[16:])  # noqa: S302 - both were made here
+        assert ours[:16] == path.read_bytes()[:16]
+        text = source.read_text().replace('"""Runs."""', "")
+        assert marshal.loads(ours[16:]) == compile(text, "x", "exec", dont_inherit=True)  # noqa: S302 - it was made here
 
 
 def test_bytecode_of_other_pythons_is_skipped(archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

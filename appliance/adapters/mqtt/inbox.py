@@ -53,6 +53,8 @@ class Inbox:
         self._device_of = device_of
         self._has_events = has_events
         self._queues: OrderedDict[str, _Queue] = OrderedDict()  # by device; the first device is next
+        self._by_length: dict[int, dict[str, None]] = {}  # devices by the number of their messages
+        self._longest = 0
         self._latest: dict[str, tuple[str, int]] = {}  # device and number of the newest message of each topic
         self._count = 0
         self._bytes = 0
@@ -77,16 +79,19 @@ class Inbox:
             self._number = number = self._number + 1
             self._latest[message.topic] = device, number
             self._count += 1
+            self._note_length(device, len(queue), len(queue) + 1)
         queue[number] = message
         self._bytes += message.size
         while self._count > MAX_MESSAGES or self._bytes > MAX_WAITING_BYTES:
-            self._pop(max(self._queues, key=lambda each: len(self._queues[each])))
+            self._pop(next(iter(self._by_length[self._longest])))
             self.dropped += 1
         self._arrived.set()
 
     def clear(self) -> None:
         """Discard all messages without counting them."""
         self._queues = OrderedDict()
+        self._by_length = {}
+        self._longest = 0
         self._latest = {}
         self._count = self._bytes = 0
         self._arrived.clear()
@@ -110,6 +115,7 @@ class Inbox:
     def _pop(self, device: str) -> tuple[int, Received]:
         """Remove the oldest message of the device."""
         queue = self._queues[device]
+        self._note_length(device, len(queue), len(queue) - 1)
         number, message = queue.popitem(last=False)
         if not queue:
             del self._queues[device]
@@ -120,3 +126,14 @@ class Inbox:
         if not self._queues:
             self.clear()  # an emptied dictionary would keep the memory of its former entries
         return number, message
+
+    def _note_length(self, device: str, before: int, after: int) -> None:
+        """Note that one message was added or removed, so that finding the longest of 2,000 queues takes no search."""
+        if before:
+            del self._by_length[before][device]
+            if not self._by_length[before]:
+                del self._by_length[before]
+        if after:
+            self._by_length.setdefault(after, {})[device] = None
+        if after > self._longest or self._longest not in self._by_length:
+            self._longest = after

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+import random
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -451,6 +452,19 @@ def test_at_the_limit_the_device_with_the_most_messages_loses_its_oldest() -> No
     assert [each.topic for each in inbox.take(2)] == ["lamp/on", "noisy/1"]
     assert len(inbox.take(MAX_MESSAGES)) == MAX_MESSAGES - 2
     assert sys.getsizeof(inbox._queues) < 1_000, "an empty inbox returns its memory"
+
+
+def test_each_message_beyond_the_limit_drops_one_of_the_longest_queue() -> None:
+    inbox, payload, rng = Inbox(lambda topic: topic.partition("/")[0]), bytes(1 << 20), random.Random(7)
+    for number in range(2_000):
+        before = {device: len(queue) for device, queue in inbox._queues.items()}
+        device = rng.choice("aabbbcdefgh")
+        inbox.put(Received(f"{device}/{number}", payload, False))
+        before[device] = before.get(device, 0) + 1
+        lost = [each for each, length in before.items() if length > len(inbox._queues.get(each, ()))]
+        assert all(before[each] == max(before.values()) for each in lost) and len(lost) == (sum(before.values()) > 63)
+        if number % 9 == 0:
+            inbox.take(rng.randrange(12))
 
 
 @each_row(

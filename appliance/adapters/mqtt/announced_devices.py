@@ -111,13 +111,15 @@ class AnnouncedDevices:
 
     def _set_device_ids(self) -> Iterator[None]:
         ids: dict[str, str] = {}
-        is_full, markers = "devices" in self.refusals.limits and all(self._expected.values()), set[str]()
+        is_full, markers = "devices" in self.refusals.limits, set[str]()
         for device in self.devices.values():
             ids |= {entity.announcement.key: device.id for entity in device.entities}
             for entity in device.entities if is_full else ():
                 markers.update(markers_of(entity.announcement))
             yield
-        markers.update(f"{kind} {each}" for kind in MARKER_KINDS for each in self._expected.values() if is_full)
+        for name, identifier in self._expected.items() if is_full else ():
+            markers.add(f"name {name.partition(':')[0]}")
+            markers.update(f"{kind} {identifier}" for kind in MARKER_KINDS if identifier)
         self.store.device_ids, self.store.known_markers = ids, markers if is_full else None
 
     def _find_bridges(self) -> Generator[None, None, list[MqttDevice]]:

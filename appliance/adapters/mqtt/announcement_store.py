@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from appliance.adapters.mqtt.announcement import Announcement
 from appliance.adapters.mqtt.component_classes import COMPONENTS, build_entity, unsupported
-from appliance.adapters.mqtt.grouping import markers_of
+from appliance.adapters.mqtt.grouping import markers_of, name_markers_of
 from appliance.adapters.mqtt.home_assistant_announcements import parse_announcements, parse_config
 from appliance.adapters.mqtt.messages import Outgoing
 from appliance.adapters.mqtt.out.topics import HubTopics
@@ -42,8 +42,9 @@ class AnnouncementStore:
     """The newest configuration at each topic, and the announcements in these configurations.
 
     `device_ids` maps the key of each announced entity to the id of the entity's device. `known_markers` is set while
-    there are too many devices. It contains the markers of the devices that are used or expected. At most
-    `MAX_UNUSED_CONFIGS` configurations of other devices are stored, because a flood would fragment the memory.
+    there are too many devices. It contains the markers of the used devices, and the identifiers and names of the
+    expected devices. At most `MAX_UNUSED_CONFIGS` configurations of other devices are stored, because a flood would
+    fragment the memory.
     """
 
     def __init__(
@@ -120,9 +121,10 @@ class AnnouncementStore:
 
     def _has_room(self, found: Iterable[Announcement]) -> bool:
         """Return whether these announcements of a new topic can be stored."""
-        if self.known_markers is None or any(
-            marker in self.known_markers for each in found for marker in markers_of(each)
-        ):
+        known = self.known_markers
+        if known is None or any(marker in known for each in found for marker in markers_of(each)):
+            return True
+        if any(marker in known for each in found for marker in name_markers_of(each)):
             return True
         self._unused_room -= 1
         return self._unused_room >= 0

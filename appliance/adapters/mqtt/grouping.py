@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Generator, Iterable, Sequence
 
 from appliance.adapters.mqtt.announcement import Announcement
-from appliance.adapters.mqtt.device_ids import DeviceNames, slug
+from appliance.adapters.mqtt.device_ids import DeviceNames, slug, slug_with_digits
 
 MARKER_KINDS = ("identifier", "connection", "alone")
 
@@ -60,6 +60,12 @@ def markers_of(announcement: Announcement) -> list[str]:
         f"connection {each}" for each in facts.connections
     ]
     return found or [f"alone {announcement.unique_id or announcement.object_id}"]
+
+
+def name_markers_of(announcement: Announcement) -> list[str]:
+    """Return the names that the announcement's device can have, each after the word `name`."""
+    texts = [each.partition(" ")[2] for each in markers_of(announcement)]
+    return [f"name {name(each)}" for each in texts for name in (slug, slug_with_digits)]
 
 
 def _root(roots: dict[str, str], marker: str) -> str:

@@ -128,7 +128,7 @@ def test_a_flood_of_unused_announcements_does_not_stay_in_memory(topic: str, uni
 @pytest.mark.slow
 def test_beyond_the_limit_only_few_configurations_of_further_devices_are_stored() -> None:
     catalog, known = new_catalog(), [f"known{number}" for number in range(MAX_BROKER_DEVICES)]
-    catalog.expect({"mqtt:late": "late"})
+    catalog.expect({"mqtt:late": "late", "mqtt:old": ""})
     announce(catalog, [sensor(each) for each in known])
     announce(catalog, [sensor("one more")])
     for number in range(2 * MAX_UNUSED_CONFIGS):
@@ -136,8 +136,9 @@ def test_beyond_the_limit_only_few_configurations_of_further_devices_are_stored(
         catalog.store.take_config(each.topic, each.payload)
     assert len(catalog.store._payloads) == MAX_BROKER_DEVICES + MAX_UNUSED_CONFIGS
     more = config("sensor/more", state_topic="more", unique_id="more", device={"identifiers": ["known7"]})
-    announce(catalog, [sensor("late"), more, Sent(sensor("known1").topic, b"", True)])
-    assert "mqtt:late" in catalog.devices and "more" in catalog.router.filters
+    free = [Sent(sensor(each).topic, b"", True) for each in known[:2]]
+    announce(catalog, [sensor("late"), sensor("old"), more, *free])
+    assert {"mqtt:late", "mqtt:old"} <= catalog.devices.keys() and "more" in catalog.router.filters
     announce(catalog, [Sent(sensor(each).topic, b"", True) for each in known[2:100]])
     assert len(catalog.devices) == MAX_BROKER_DEVICES, "the stored devices take the free places"
 

@@ -285,6 +285,7 @@ class Hub:
 
     def abort_all(self) -> None:
         """Cancel all running executions and commands. Callers that are waiting for a result get an error."""
+        self._unfinished.end_all()
         for executor in self.executors:
             executor.cancel_all()
         self.dispatcher.refuse_new()

@@ -15,6 +15,7 @@ import asyncio
 import logging
 from datetime import datetime
 from enum import Enum
+from functools import partial
 from math import inf
 from typing import Any, Protocol
 
@@ -160,7 +161,9 @@ class LuaRun:
             if self.stops_after_call and frame.kind is FrameKind.STOPPED:
                 frame = _CANCELLED
             is_kind = self.kind is FrameKind.CALL
-            return await asyncio.to_thread(failure_of, frame, self._files, self._settings.limits, is_kind=is_kind)
+            convert = partial(failure_of, frame, self._files, self._settings.limits, is_kind=is_kind)
+            # only the search for hints is slow; at a stop, hundreds of executions are cancelled together
+            return await asyncio.to_thread(convert) if frame.kind is FrameKind.FAILED else convert()
         except Exception as error:
             log.error("%s failed inside the hub", self.name, exc_info=error)
             return ScriptFailed(Fault(self._files[0].name, 0, "failed inside the hub; see the hub's log"))

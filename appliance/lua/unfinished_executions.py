@@ -85,6 +85,13 @@ class UnfinishedExecutions:
         if self._young.pop(execution_id, None) is None and self._marked.pop(execution_id, None) is not None:
             self._writing.start()
 
+    def end_all(self) -> None:
+        """Treat all executions as ended, because the hub is stopping. The next flush removes their marks."""
+        self._young.clear()
+        if self._marked:
+            self._marked.clear()
+            self._storage.put_later(RUNNING, None)
+
     async def _mark_young(self) -> None:
         try:
             while self._young:

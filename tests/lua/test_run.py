@@ -10,7 +10,9 @@ import random
 import subprocess
 import sys
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -52,6 +54,28 @@ async def test_a_stop_in_a_sleep_takes_effect_when_the_sleep_has_returned(pool: 
     with pytest.raises(ExecutionCancelled, match=r"config/scenes/test\.lua was cancelled"):
         await waiting
     assert [operation for operation, _ in gate.asked] == ["sleep"]
+
+
+class NoThreads(ThreadPoolExecutor):
+    """Threads that accept no work."""
+
+    def submit(self, *_: Any, **__: Any) -> Any:
+        raise AssertionError("a thread was used")
+
+
+async def test_cancelled_executions_end_without_a_thread(pool: WorkerPool) -> None:
+    gate = Gate()
+    executions = [start(pool, scene(SLEEPER), gate, name=str(number)) for number in range(3)]
+    await gate.reached(3)
+    loop = asyncio.get_running_loop()
+    loop.set_default_executor(NoThreads())
+    try:
+        for each in executions:
+            each.lua.cancel()
+        failures = [await each.end() for each in executions]
+    finally:
+        loop.set_default_executor(ThreadPoolExecutor())
+    assert [type(each) for each in failures] == [ExecutionCancelled] * 3
 
 
 async def test_a_stop_in_a_call_that_never_returns_takes_effect_at_the_backstop() -> None:

@@ -58,6 +58,22 @@ async def test_executions_that_end_together_share_a_write() -> None:
             await asyncio.sleep(0)
     assert card.writes[0] == 300
     assert card.writes[-1] == 0
+
+
+async def test_executions_that_a_stop_ends_cause_no_write_of_their_own() -> None:
+    card, clock = _SlowCard(), VirtualClock()
+    async with UnfinishedExecutions(card, clock) as it:
+        for number in range(300):
+            it.begin(str(number), "automation", "a", START)
+        await clock.run(clock.sleep(0.6))
+        for _ in range(3):
+            await asyncio.sleep(0)
+        it.end_all()
+        for number in range(300):
+            it.end(str(number))
+        for _ in range(9):
+            await asyncio.sleep(0)
+        assert card.writes == [300] and RUNNING not in card.values
     assert len(card.writes) <= 4
     assert RUNNING not in card.values
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Mapping
 from typing import Any
 
 from appliance.adapters.base import Adapter, AdapterContext, CommandResult, Operation
@@ -206,12 +204,9 @@ class MatterAdapter(Adapter):
         return await self._is_shown(device_id, request, until - self.clock.monotonic())
 
     async def _is_shown(self, device_id: str, request: ClusterRequest, secs: float) -> bool:
-        def is_done() -> bool:
-            target = self.live.nodes.targets.get(device_id)
-            return target is not None and not self.live.is_away(target) and request.is_done(target.endpoint)
-
-        wait: Callable[[asyncio.Event], Any] = partial(self.clock.wait, seconds=max(secs, 0.0))
-        return await self.live.wait_until(device_id, is_done, wait)
+        return await self.live.wait_until(
+            device_id, lambda target: request.is_done(target.endpoint), self.clock, secs
+        )
 
     @property
     def operations(self) -> Mapping[str, Operation]:

@@ -12,6 +12,7 @@ from appliance.adapters.matter.nodes import Node, parse_path
 from appliance.adapters.matter.observation import observe
 from appliance.adapters.matter.presses import press_of
 from appliance.adapters.publisher import Publisher
+from appliance.clock import Clock
 from appliance.home.model import Observation
 
 
@@ -27,7 +28,7 @@ class LiveNodes:
         self.nodes = KnownNodes(name)
         self._publish = publish
         self._changed: dict[str, set[str]] = {}  # paths that have changed and are not yet published, by device
-        self._waiting: dict[str, tuple[asyncio.Event, Callable[[], bool]]] = {}  # by device
+        self._waiting: dict[str, tuple[asyncio.Event, Callable[[Target], bool]]] = {}  # by device
 
     def is_away(self, target: Target) -> bool:
         """Return whether the device is known to be unreachable."""
@@ -91,11 +92,9 @@ class LiveNodes:
                 self._publish_one(device_id)
             yield
 
-    async def wait_until(
-        self, device_id: str, is_done: Callable[[], bool], wait: Callable[[asyncio.Event], Any]
-    ) -> bool:
-        """Wait until `is_done` is true and the device is published, or until `wait` returns. Return whether `is_done`
-        became true.
+    async def wait_until(self, device_id: str, is_done: Callable[[Target], bool], clock: Clock, secs: float) -> bool:
+        """Wait until `is_done` accepts the device, which is published and reachable. Return whether this happened
+        within `secs`.
 
         Only one caller at a time may wait for a device.
         """
@@ -106,7 +105,7 @@ class LiveNodes:
                 self._publish_one(device_id)
             else:
                 self._wake(device_id)
-            await wait(is_over)
+            await clock.wait(is_over, max(secs, 0.0))
         finally:
             del self._waiting[device_id]
         return is_over.is_set()
@@ -214,9 +213,9 @@ class LiveNodes:
 
     def _wake(self, device_id: str) -> None:
         """Wake the waiting task if the device reports the result."""
-        if device_id in self._waiting:
+        if device_id in self._waiting and (target := self.nodes.targets.get(device_id)) is not None:
             is_over, is_done = self._waiting[device_id]
-            if is_done():
+            if not self.is_away(target) and is_done(target):
                 is_over.set()
 
     def _observe(self, device_id: str, target: Target, *, is_old: bool = False) -> Observation:

@@ -49,9 +49,8 @@ class NodeRequests:
     def target(self, device_id: str) -> Target:
         """Return the node and endpoint of a device. Raise `Unreachable` without a connection, and `NotFound`."""
         target = self._live.nodes.targets.get(device_id)
-        if target is None and self.server is None:
-            raise Unreachable(f"the Matter server {self._address} is not connected; nothing was sent")
         if target is None:
+            self._require_server()
             raise NotFound("device", device_id)
         return target
 
@@ -82,9 +81,12 @@ class NodeRequests:
 
     async def ask(self, command: str, arguments: Mapping[str, Any], secs: float) -> Any:
         """Send a server command, and return its result. Raise `AdapterFailed` on failure."""
+        return await self._require_server().ask(command, arguments, secs)
+
+    def _require_server(self) -> ServerConnection:
         if self.server is None:
             raise Unreachable(f"the Matter server {self._address} is not connected; nothing was sent")
-        return await self.server.ask(command, arguments, secs)
+        return self.server
 
     async def _keep_asking(self, node_id: int) -> None:
         """Read a suspect node until it responds or reports, or until the connection ends.

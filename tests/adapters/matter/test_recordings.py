@@ -9,6 +9,7 @@ import pytest
 
 from appliance.adapters.matter.clusters import read
 from appliance.adapters.matter.commands import request_for
+from appliance.adapters.matter.known_nodes import Target
 from appliance.adapters.matter.nodes import Endpoint
 from appliance.adapters.matter.presses import events_of, press_of
 from appliance.adapters.matter.server import ServerConnection
@@ -18,6 +19,7 @@ from appliance.home import events
 from appliance.home.command_specs import check_offered
 from appliance.home.commands import Command
 from tests.adapters.matter.recordings import NAMES, RecordedHome, endpoint, load, steps
+from tests.fakes.clock import VirtualClock
 from tests.fakes.rows import each_row
 
 
@@ -494,19 +496,19 @@ def test_changes_and_presses_in_one_report_are_shown_in_order(home: RecordedHome
 async def test_changes_without_end_do_not_delay_the_result_of_a_command(home: RecordedHome) -> None:
     home.play(_first_piece())
     device_id = "matter:uid-sensors:1"
-    shown: list[str] = []
 
-    async def wait(is_over: asyncio.Event) -> None:
-        home.live.handle("attribute_updated", [5, "1/69/0", False])
-        for level, _ in zip(range(100), home.live.flushing(), strict=False):
-            home.live.handle("attribute_updated", [2, "1/8/0", level])
-        shown.append(f"{level} levels, {is_over.is_set()}")
-
-    def is_open() -> bool:
+    def is_open(_: Target) -> bool:
         return bool(home.shows("uid-sensors:1")["contact"] == "open")
 
-    assert await home.live.wait_until(device_id, is_open, wait)
-    assert shown == ["0 levels, True"]
+    waiting = asyncio.ensure_future(home.live.wait_until(device_id, is_open, VirtualClock(), 5.0))
+    await asyncio.sleep(0)
+    home.live.handle("attribute_updated", [5, "1/69/0", False])
+    for level, _ in zip(range(100), home.live.flushing(), strict=False):
+        home.live.handle("attribute_updated", [2, "1/8/0", level])
+        await asyncio.sleep(0)
+        if waiting.done():
+            break
+    assert (await waiting, level) == (True, 0)
 
 
 def test_a_null_is_a_gap_of_only_its_attribute(home: RecordedHome) -> None:

@@ -21,9 +21,8 @@ from appliance.adapters.mqtt.discovery import Discovery
 from appliance.adapters.mqtt.inbox import Inbox, Received
 from appliance.adapters.mqtt.kind import Mqtt
 from appliance.adapters.mqtt.message_processor import MessageProcessor
-from appliance.adapters.mqtt.refusals import Reports
+from appliance.adapters.mqtt.reports import CostReports, FaultReports
 from appliance.adapters.mqtt.retained_messages import RetainedMessages
-from appliance.adapters.mqtt.router import Router
 from appliance.adapters.mqtt.templates.template import SIMPLE_TEMPLATES
 from appliance.adapters.publisher import Publisher
 from appliance.clock import Clock
@@ -48,33 +47,13 @@ the batch, so a batch of slow messages must be short."""
 CONFIGS = ""
 """The queue of the configurations in the inbox."""
 
-COSTS_TOO_MUCH = "the messages take too much processor time, so they wait; each topic keeps only its newest message"
-
 DROPPED_SECS = 60.0
 """Minimum seconds between two log lines about dropped messages."""
-
-MAX_COSTLY = 1_000
-"""Maximum number of devices and topics that are reported as too costly."""
 
 COMPILER = "appliance.adapters.mqtt.templates.evaluator"
 """The module that the first complex template imports. The import takes a fifth of a second."""
 
 log = logging.getLogger("adapters")
-
-
-class CostReports:
-    """Reports each device and configuration topic that sends too many costly messages once."""
-
-    def __init__(self, publish: Publisher, router: Router) -> None:
-        self._publish = publish
-        self._router = router
-        self._costly: set[str] = set()
-
-    def report(self, topic: str) -> None:
-        announcer = self._router.device_id_at(topic)
-        if announcer not in self._costly and len(self._costly) < MAX_COSTLY:
-            self._costly.add(announcer)
-            self._publish.dropped(announcer[:200], "messages", COSTS_TOO_MUCH)
 
 
 class MessageLoop:
@@ -115,7 +94,7 @@ class MessageLoop:
         self._tick_at = math.inf
         self._dropped, self._dropped_at = 0, -math.inf
         self._retained = RetainedMessages(publish.name, clock)
-        self._reports = Reports(publish, clock)
+        self._reports = FaultReports(publish, clock)
 
     async def run_session(self, connection: BrokerConnection) -> None:
         """Build devices and process messages until the connection is lost."""

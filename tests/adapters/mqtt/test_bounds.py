@@ -22,7 +22,8 @@ from appliance.adapters.mqtt.inbox import Inbox, Received
 from appliance.adapters.mqtt.kind import Mqtt
 from appliance.adapters.mqtt.messages import Message
 from appliance.adapters.mqtt.newest_messages import MAX_REMEMBERED_BYTES, MAX_VERSIONS
-from appliance.adapters.mqtt.refusals import MAX_REFUSED, MAX_REPORTED, MORE_FAULTS, Refusal, Reports
+from appliance.adapters.mqtt.refusals import MAX_REFUSED, Refusal
+from appliance.adapters.mqtt.reports import MAX_REPORTED, MORE_FAULTS, FaultReports
 from appliance.adapters.mqtt.subscriptions import Subscriptions
 from appliance.adapters.mqtt.templates.template import MAX_PARSED_CHARS, PARSED, JinjaTemplate, ParsedTemplates
 from appliance.adapters.mqtt.templates.template_limits import ValueMissing
@@ -183,7 +184,7 @@ def test_a_template_is_parsed_once_unless_there_are_too_many_characters_of_them(
 def test_faults_beyond_the_limit_are_summarised_in_one_line(clock: VirtualClock) -> None:
     processor, sentence = message_processor(clock), list[Any]()
     processor._publish._bus.listen(sentence.append)
-    reports = Reports(processor._publish, clock)
+    reports = FaultReports(processor._publish, clock)
     refusals = processor.announced.refusals
     for count in (MAX_REPORTED, 2_000, 2_000):
         refusals.by_key = {f"{number}": Refusal("x", "y", "is not JSON") for number in range(count)}
@@ -289,7 +290,7 @@ async def test_announcements_without_end_fill_no_memory(clock: VirtualClock) -> 
 def test_no_announcement_imitates_a_log_line(clock: VirtualClock, caplog: pytest.LogCaptureFixture) -> None:
     evil = "x\r\n2026-11-28 22:00:00.000 error hub: fake \x1b[31m\x07\u202e\u2028\x85"
     processor = message_processor(clock)
-    reports = Reports(processor._publish, clock)
+    reports = FaultReports(processor._publish, clock)
     processor._publish._bus.listen(lambda event: logging.getLogger("adapters").warning("%s", event))
     for topic, payload in (
         (f"homeassistant/sensor/{evil}/config", "{}"),

@@ -8,7 +8,8 @@ from typing import Any, cast
 import pytest
 
 from appliance.adapters.mqtt.messages import Outgoing
-from appliance.adapters.mqtt.refusals import MAX_REPORTED_WORDS, Reports
+from appliance.adapters.mqtt.refusals import MAX_REPORTED_WORDS
+from appliance.adapters.mqtt.reports import FaultReports
 from appliance.errors import BadAnswer, Invalid
 from appliance.home import events
 from appliance.home.commands import Command
@@ -190,7 +191,7 @@ def test_reported_payloads_are_shown(
 )
 async def test_two_unknown_words_at_once_are_both_reported(component: str, keys: dict[str, Any]) -> None:
     processor, dropped = message_processor(), list[events.ObservationDropped]()
-    reports = Reports(processor._publish, VirtualClock())
+    reports = FaultReports(processor._publish, VirtualClock())
     processor._publish._bus.listen(lambda event: dropped.append(cast("Any", event)), events.ObservationDropped)
     announced = config(f"{component}/x", **keys, unique_id="x")
     announce(processor, announced)
@@ -267,7 +268,7 @@ def test_the_attributes_without_a_value_are_listed() -> None:
 
 async def test_each_unknown_word_of_a_device_is_reported_once() -> None:
     processor, dropped = message_processor(), list[events.Event]()
-    reports = Reports(processor._publish, VirtualClock())
+    reports = FaultReports(processor._publish, VirtualClock())
     processor._publish._bus.listen(dropped.append, events.ObservationDropped)
     announce(processor, config("lock/x", **STATE, command_topic="c", unique_id="x"))
     for word in ("LOCKED", "half", "half", "ajar", "half", *(f"word {number}" for number in range(99))):

@@ -114,6 +114,16 @@ def secret_words(texts: Iterable[str]) -> list[str]:
     return [word for word in words if len(word) >= MIN_WORD_CHARS and word.lower() not in _SCHEMES]
 
 
+def texts_in(value: Any) -> list[str]:
+    """List every text and number in a JSON value, as text."""
+    if is_number(value):
+        return [str(value)]
+    if isinstance(value, str):
+        return [value]
+    inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ()
+    return [text for each in inner for text in texts_in(each)]
+
+
 def count_characters(value: Any, most: int) -> int:
     """Return the approximate size of a JSON value in characters. Stop counting when the size exceeds `most`."""
     if isinstance(value, str):

@@ -16,8 +16,8 @@ from appliance.adapters.adapter_runner import AdapterRunner, Build
 from appliance.adapters.base import AdapterContext, Secrets
 from appliance.adapters.kinds import LUA_KIND, kind_of
 from appliance.adapters.lua_kinds.host import SectionFault
-from appliance.adapters.lua_kinds.section import LuaSection, texts_in
-from appliance.adapters.redaction import Redaction
+from appliance.adapters.lua_kinds.section import LuaSection
+from appliance.adapters.redaction import Redaction, texts_in
 from appliance.adapters.trial_home import TrialHome
 from appliance.clock import Clock
 from appliance.errors import Busy, ConfigFailed

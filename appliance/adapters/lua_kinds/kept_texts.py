@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 
 from appliance.adapters.base import Secrets
-from appliance.adapters.lua_kinds.section import texts_in
+from appliance.adapters.redaction import texts_in
 from appliance.clock import Clock
 from appliance.errors import Invalid
 

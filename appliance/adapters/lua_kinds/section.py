@@ -10,9 +10,10 @@ from msgspec import Struct
 from appliance.adapters.access_settings import EXCLUSIVE
 from appliance.adapters.address_hints import hint_of_addresses
 from appliance.adapters.lua_kinds.definition import KindDefinition
+from appliance.adapters.redaction import texts_in
 from appliance.errors import Fault, Invalid
 from appliance.tables import addresses
-from appliance.tables.checks import TOML, is_number
+from appliance.tables.checks import TOML
 from appliance.tables.fields import Findings, Path, Problem, Redacted, Table, dotted, hint_of_keys, located
 
 NOT_FOR_LUA = frozenset({"type", "enabled", "password_file", "token_file", "ca_file", "fingerprint", "headers"})
@@ -99,13 +100,3 @@ def _with_defaults(values: dict[str, Any], definition: KindDefinition) -> dict[s
         if values[name] is None:
             values[name] = getattr(definition, name)
     return values
-
-
-def texts_in(value: Any) -> list[str]:
-    """List every text and number in a JSON value, as text."""
-    if is_number(value):
-        return [str(value)]
-    if isinstance(value, str):
-        return [value]
-    inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ()
-    return [text for each in inner for text in texts_in(each)]

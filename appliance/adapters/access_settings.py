@@ -1,4 +1,4 @@
-"""Checks the settings for requests to a vendor: secrets, certificates, headers, and paths."""
+"""Checks the settings for requests to a vendor: intervals, secrets, certificates, headers, and paths."""
 
 from __future__ import annotations
 
@@ -7,12 +7,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from appliance.errors import Invalid
-from appliance.tables.checks import format_value, matching, string
+from appliance.tables.checks import format_value, matching, string, whole
 
 _BAD_PATH = re.compile(r"[\0-\x20\x7f\\\\#]|\A[^?]*/(\.|%2[eE]){1,2}(/|\?|\Z)")
 
 EXCLUSIVE = (("token", "token_file"), ("password", "password_file"), ("ca_file", "fingerprint"))
 """Pairs of keys that a section cannot combine."""
+
+MIN_POLL_SECS, MAX_POLL_SECS, DEFAULT_POLL_SECS = 1, 86_400, 5
+
+poll_interval_secs = whole(MIN_POLL_SECS, MAX_POLL_SECS)
+max_silence_secs = whole(1, 30 * 86_400)
 
 file_path = matching(r"[^\0]+", "the path of a file")
 """Checks a file path. The file may be missing."""

@@ -9,10 +9,10 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
+from appliance.adapters.access_settings import DEFAULT_POLL_SECS, max_silence_secs, poll_interval_secs
 from appliance.adapters.base import Adapter, AdapterContext
 from appliance.home.model import DeviceKind
 from appliance.tables import addresses
-from appliance.tables.checks import whole
 from appliance.tables.fields import Settings, key
 
 SectionKeys = Mapping[str, str | int]
@@ -109,17 +109,9 @@ class AdapterKind(Struct, frozen=True, kw_only=True):
         return device
 
 
-def poll_interval() -> Any:
-    return key(whole(1, 86_400), 5)
-
-
-def max_silence() -> Any:
-    return key(whole(1, 30 * 86_400), required=False)
-
-
 class PolledUrl(Settings, frozen=True, kw_only=True):
     """Settings of a kind that polls one URL every `poll_interval_secs`."""
 
     base_url: str = key(addresses.base_url)
-    poll_interval_secs: int = poll_interval()
-    max_silence_secs: int | None = max_silence()
+    poll_interval_secs: int = key(poll_interval_secs, DEFAULT_POLL_SECS)
+    max_silence_secs: int | None = key(max_silence_secs, required=False)

@@ -8,6 +8,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from typing import Any, TypeVar
 
+from appliance.adapters.access_settings import MAX_POLL_SECS, MIN_POLL_SECS
 from appliance.adapters.base import (
     Adapter,
     AdapterContext,
@@ -47,7 +48,6 @@ which this minimum applies."""
 MAX_LOGGED_FAULTS = 100
 """Maximum number of different faults that are logged for messages and hooks."""
 
-MIN_POLL_SECS, MAX_POLL_SECS = 1.0, 86_400.0
 MAX_SENTENCE_CHARS = 500
 """Length limit of an error message that the file returns."""
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from appliance.adapters.access_settings import url_path
+from appliance.adapters.access_settings import DEFAULT_POLL_SECS, max_silence_secs, poll_interval_secs, url_path
 from appliance.adapters.lua_kinds.settings import KNOWN_SETTINGS, Setting, read_setting
 from appliance.home.texts import MAX_NAME_CHARS, text
 from appliance.tables import addresses
@@ -92,8 +92,8 @@ class OriginSetting(Struct, frozen=True):
 _TOP: Fields = {
     "name": Field(text(MAX_NAME_CHARS)),
     "base_url": Field(addresses.base_url, required=False),
-    "poll_interval_secs": Field(whole(1, 86_400), 5),
-    "max_silence_secs": Field(whole(1, 30 * 86_400), required=False),
+    "poll_interval_secs": Field(poll_interval_secs, DEFAULT_POLL_SECS),
+    "max_silence_secs": Field(max_silence_secs, required=False),
     "poll": Field(function, required=False),
     "hook": Field(function, required=False),
     "command": Field(function, required=False),

@@ -6,7 +6,14 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from appliance.adapters.access_settings import file_path, fingerprint, headers, secret
+from appliance.adapters.access_settings import (
+    file_path,
+    fingerprint,
+    headers,
+    max_silence_secs,
+    poll_interval_secs,
+    secret,
+)
 from appliance.errors import Invalid
 from appliance.tables import addresses
 from appliance.tables.checks import (
@@ -44,8 +51,8 @@ KNOWN_SETTINGS: Fields = {
     "type": Field(string, required=False),
     "enabled": Field(boolean, default=True),
     "base_url": Field(addresses.base_url, required=False),
-    "poll_interval_secs": Field(whole(1, 86_400), required=False),
-    "max_silence_secs": Field(whole(1, 30 * 86_400), required=False),
+    "poll_interval_secs": Field(poll_interval_secs, required=False),
+    "max_silence_secs": Field(max_silence_secs, required=False),
     "auth": Field(one_of("basic", "digest", "bearer", "none"), required=False),
     "username": Field(secret, required=False),
     "password": Field(secret, required=False, secret=True),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from appliance.adapters.kind import AdapterKind, DiscoveryMethod, SectionKeys, max_silence, poll_interval
+from appliance.adapters.access_settings import DEFAULT_POLL_SECS, max_silence_secs, poll_interval_secs
+from appliance.adapters.kind import AdapterKind, DiscoveryMethod, SectionKeys
 from appliance.home.model import DeviceKind
 from appliance.tables import addresses
 from appliance.tables.checks import whole
@@ -14,8 +15,8 @@ class RokuTv(Settings, frozen=True, kw_only=True):
 
     ip_address: str = key(addresses.host)
     port: int = key(whole(1, 65535), 8060)
-    poll_interval_secs: int = poll_interval()
-    max_silence_secs: int | None = max_silence()
+    poll_interval_secs: int = key(poll_interval_secs, DEFAULT_POLL_SECS)
+    max_silence_secs: int | None = key(max_silence_secs, required=False)
 
     @property
     def base_url(self) -> str:

@@ -5,11 +5,11 @@ Read `base` (the contract of an adapter), `polling` with `confirmation` and `dev
 through `publisher` (with `poll_reading`). `adapter_health` reports outages and failures. `kind` and `kinds` are the
 catalog of adapters. `running_adapters` starts and stops the adapter of each section.
 
-`pushed_results` limits the wait for pushed results. `device_json` and `device_xml` parse answers, `replies` matches
-replies to requests, and `reconnection` opens a connection again. `access_settings` and `address_hints` check the
-settings of a section, and `secret_files` and `tls` read its files. `redaction` removes secrets. Vendors are packages
-with a `kind.py`, or files in `lua_kinds`. `network_search` finds devices in the network. `simulated_device` is the
-base of simulators, and `trial_home` is the home of an adapter on trial. `late_session` opens the HTTP session at its
-first use. `influx_post` sends the history to InfluxDB. `notification` parses messages to people. `answer_text`
-shortens the texts of servers for error messages. `lua_calls` is the interface for the requests of Lua.
+`device_json` and `device_xml` parse answers, `replies` matches replies to requests, and `reconnection` opens a
+connection again. `access_settings` and `address_hints` check the settings of a section, and `secret_files` and `tls`
+read its files. `redaction` removes secrets. Vendors are packages with a `kind.py`, or files in `lua_kinds`.
+`network_search` finds devices in the network. `simulated_device` is the base of simulators, and `trial_home` is the
+home of an adapter on trial. `late_session` opens the HTTP session at its first use. `influx_post` sends the history
+to InfluxDB. `notification` parses messages to people. `answer_text` shortens the texts of servers for error messages.
+`lua_calls` is the interface for the requests of Lua.
 """

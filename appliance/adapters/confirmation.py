@@ -25,6 +25,9 @@ from appliance.tables.checks import format_value, is_number
 CONFIRM_SECS = 3.5
 """Time limit for the device to report the result of a command."""
 
+RESULT_SECS = 5.0
+"""Time limit for a device that reports its state without a request, as in Matter and MQTT."""
+
 CONFIRM_MARGIN_SECS = 0.5
 """Seconds between the last reading and the command's time limit. Because of this margin, the reading fails before
 the command does."""
@@ -186,6 +189,11 @@ async def confirm_all(
 def secs_to_confirm(within: float, secs_left: float) -> float:
     """Return the time limit of the readings: `within`, or less if the command ends in `secs_left`."""
     return min(within, secs_left - CONFIRM_MARGIN_SECS)
+
+
+def is_long_fade(command: Command) -> bool:
+    """Return whether the command's fade may end after `RESULT_SECS`. If so, a missing result is not an error."""
+    return (command.transition_secs or 0) >= RESULT_SECS - 1
 
 
 def attributes_in(report: Report, device_id: str) -> Mapping[str, Value]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from appliance.adapters.base import Adapter, AdapterContext, CommandResult, Operation
-from appliance.adapters.confirmation import failure
+from appliance.adapters.confirmation import RESULT_SECS, failure, is_long_fade
 from appliance.adapters.device_http.client import HttpClient
 from appliance.adapters.device_http.web_socket import Messages
 from appliance.adapters.matter.clusters import FAN, ON_OFF
@@ -19,7 +19,6 @@ from appliance.adapters.matter.live_nodes import LiveNodes
 from appliance.adapters.matter.node_requests import NodeRequests
 from appliance.adapters.matter.operations import OPERATION_SECS, Operations
 from appliance.adapters.matter.server import OPENING_SECS, ServerConnection
-from appliance.adapters.pushed_results import RESULT_SECS, is_long_fade
 from appliance.adapters.reconnection import keep_open
 from appliance.errors import AdapterFailed, Unreachable
 from appliance.event_loop import STEP_SECS, in_steps

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from appliance.adapters.confirmation import RESULT_SECS
 from appliance.adapters.matter.commands import ClusterRequest
 from appliance.adapters.matter.known_nodes import Target
 from appliance.adapters.matter.live_nodes import LiveNodes
 from appliance.adapters.matter.server import NodeRefused, NodeUnreachable, ServerConnection
-from appliance.adapters.pushed_results import RESULT_SECS
 from appliance.clock import Clock
 from appliance.errors import AdapterFailed, BadAnswer, NotFound, Unreachable
 from appliance.tasks import Tasks

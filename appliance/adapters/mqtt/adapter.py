@@ -6,12 +6,12 @@ import contextlib
 from collections.abc import Mapping
 
 from appliance.adapters.base import Adapter, AdapterContext, CommandResult, Operation, Picture
+from appliance.adapters.confirmation import RESULT_SECS
 from appliance.adapters.mqtt.client import Broker, BrokerConnection, keep_connected
 from appliance.adapters.mqtt.kind import Mqtt
 from appliance.adapters.mqtt.message_loop import MessageLoop
 from appliance.adapters.mqtt.messages import outgoing_of
 from appliance.adapters.mqtt.stored_texts import client_id_of, hub_id_of, keep_stop, stopped_at
-from appliance.adapters.pushed_results import RESULT_SECS
 from appliance.errors import StoreFailed, Unreachable
 from appliance.event_loop import wait_for_short_turn
 from appliance.home.commands import Command

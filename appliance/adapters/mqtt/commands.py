@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, tzinfo
 
-from appliance.adapters.confirmation import describe_value, equals_rounded, failure
+from appliance.adapters.confirmation import RESULT_SECS, describe_value, equals_rounded, failure, is_long_fade
 from appliance.adapters.mqtt.announced_devices import AnnouncedDevices
 from appliance.adapters.mqtt.changed_devices import ChangedDevices
 from appliance.adapters.mqtt.client import BrokerConnection
@@ -18,7 +18,6 @@ from appliance.adapters.mqtt.platforms.intent import Intent
 from appliance.adapters.mqtt.platforms.payloads import Update
 from appliance.adapters.mqtt.templates.template_limits import TemplateFailed
 from appliance.adapters.notification import Notification
-from appliance.adapters.pushed_results import RESULT_SECS, is_long_fade
 from appliance.clock import Clock
 from appliance.errors import BadAnswer, Invalid, Unanswered, Unsupported
 from appliance.home.commands import Command

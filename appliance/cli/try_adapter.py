@@ -61,7 +61,7 @@ def try_adapter(arguments: argparse.Namespace) -> int:
         find_owner(Path(arguments.record))  # if the path is a link, fail before the first request to a device
     with as_owner(data_dir, file):
         section = _section_of(arguments, file, replay)
-    asyncio.run(_Attempt(section, arguments.record, command, replay).run(file, data_dir))
+    asyncio.run(_Trial(section, arguments.record, command, replay).run(file, data_dir))
     return os.EX_OK
 
 
@@ -119,7 +119,7 @@ def _setting(text: str) -> tuple[str, Any]:
         return key.strip(), value
 
 
-class _Attempt:
+class _Trial:
     """Runs the section's adapter in a temporary home."""
 
     def __init__(
@@ -164,7 +164,7 @@ class _Attempt:
                                 f"the device did not accept the connection within {LISTEN_SECS:g} s",
                                 is_fatal=not has_poll,
                             )
-                    await self._attempt(adapter)
+                    await self._poll_and_command(adapter)
                     if not has_poll and connection is None:
                         self._miss("the kind has neither the function `poll` nor the field `listen`")
                     elif not has_poll and not await self._wait(self._registry.list_devices):
@@ -184,7 +184,7 @@ class _Attempt:
             raise StartFailed(f"{self._section.name}: {sentence}", os.EX_UNAVAILABLE)
         say(sentence)
 
-    async def _attempt(self, adapter: LuaAdapter) -> None:
+    async def _poll_and_command(self, adapter: LuaAdapter) -> None:
         try:
             report = await adapter.run_limited(adapter.poll())
             self._registry.apply(report)

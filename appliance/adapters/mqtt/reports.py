@@ -21,7 +21,7 @@ The log accepts twice as many lines per minute.
 """
 
 REPEAT_SECS = 3600.0
-"""Seconds after which an exceeded limit is reported again, and further faults can be reported."""
+"""Seconds until an exceeded limit is reported again, and further faults can be reported."""
 
 MORE_FAULTS = (
     f"more than {MAX_REPORTED} announcements and messages were unusable within an hour; the rest are not listed"

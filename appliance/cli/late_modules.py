@@ -1,7 +1,7 @@
-"""Delays the import of modules that libraries import, but that the hub rarely uses.
+"""Delays the import of modules that libraries import, but that the hub rarely uses, and omits unused modules.
 
-Once this module is imported, rarely used modules are imported only at their first use. Until then, the hub needs 4 MB
-less memory.
+Once this module is imported, rarely used modules are imported only at their first use. The hub needs 4 MB less memory
+until then, and 5 MB less without the unused modules.
 """
 
 from __future__ import annotations
@@ -121,8 +121,21 @@ LATE: dict[str, dict[str, Any]] = {
 replacement for each name."""
 
 
-EMPTY = ("aiohttp.tracing",)
-"""Modules that the hub never uses, and that are replaced with empty modules."""
+EMPTY = (
+    "aiohttp.tracing",
+    "sanic.pages.directory_page",
+    "sanic.pages.error",
+    "sanic.touchup.schemes",
+    "sanic.worker.inspector",
+    "sanic.worker.manager",
+    "sanic.worker.multiplexer",
+    "sanic.worker.reloader",
+    "sanic.worker.serve",
+    "websockets.version",
+)
+"""Modules that the hub never uses, and that are replaced with empty modules. Sanic's pages would import 2 MB of
+libraries, Sanic's workers would import `multiprocessing`, and `websockets.version` would import
+`importlib.metadata`."""
 
 
 def delay_imports() -> None:

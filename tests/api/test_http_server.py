@@ -18,12 +18,11 @@ import pytest
 from appliance.api.http_server.application import Application
 from appliance.api.http_server.connection import Connection
 from appliance.api.http_server.http1 import StrictHttp1
-from appliance.api.http_server.unused import UNUSED
 from tests.fakes.app import open_app
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "appliance" / "api" / "http_server" / "README.md"
-USE = r"relied on|`[\w.]+`, \w+(?: \w+)?"
+USE = r"relied on|`[\w.]+`, \w+"
 ROWS = re.findall(
     rf"^\| `([\w.]+):([\w.]+)` \| ({USE}) \| .* \| `(tests/[\w/]+\.py)::(\w+)` \|$", PAGE.read_text(), re.MULTILINE
 )
@@ -33,7 +32,6 @@ import sys
 import appliance.cli.main
 import appliance.cli.process.serve
 assert "sanic" not in sys.modules
-appliance.cli.process.serve.stub_unused()
 import appliance.cli.process.api_server
 print({"html5tagger", "tracerite", "importlib.metadata", "multiprocessing.util", "pickle"} & sys.modules.keys())
 """
@@ -61,16 +59,13 @@ def test_every_override_is_on_the_page() -> None:
 
 
 def test_the_named_file_uses_the_name() -> None:
-    for module, name, use, *_ in ROWS:
+    for _, name, use, *_ in ROWS:
         file, comma, how = use.replace("`", "").partition(", ")
-        if how == "left out":
-            assert file == "unused.py" and name in UNUSED[module]
-        elif comma:
+        if comma:
             [path] = [each for each in (PAGE.parent / file, PAGE.parents[1] / file) if each.is_file()]
             is_defined = f"def {name.rsplit('.', 1)[-1]}(" in path.read_text()
             assert is_defined == (how in ("overridden", "extended", "replaced")), f"{file}: {name} is not {how}"
             assert name.rsplit(".", 1)[-1] in path.read_text(), f"{file} does not mention {name}"
-    assert {module for module, _, use, *_ in ROWS if use.endswith("left out")} == UNUSED.keys()
 
 
 def test_sanic_is_pinned_to_the_documented_version() -> None:

@@ -13,7 +13,6 @@ ROOT = Path(__file__).parents[2]
 START = """
 import sys
 import appliance.cli.main, appliance.cli.run, appliance.cli.process.serve
-appliance.cli.process.serve.stub_unused()
 import appliance.cli.process.api_server
 import appliance.adapters.mqtt.adapter, appliance.adapters.polling
 from appliance.cli.late_modules import LATE, LateModule

@@ -15,7 +15,6 @@ from typing import Any, NoReturn
 
 from appliance.allocator import serve_python
 from appliance.api.frames import frame_of
-from appliance.api.http_server.unused import stub_unused
 from appliance.cli.process.control_socket import control_socket
 from appliance.cli.process.first_key import open_keyring
 from appliance.cli.process.garbage import exclude_devices, exclude_present, return_unused
@@ -91,7 +90,6 @@ async def _import_api(hub: Hub) -> Any:
     """Import the server while the Lua worker starts, because the import takes long."""
     await hub.worker_starts.wait()
     with frozen_imports():
-        stub_unused()
         from appliance.cli.process.api_server import build_server
     return build_server
 

@@ -36,7 +36,9 @@ def test_a_flood_of_one_client_waits_while_the_turn_is_long() -> None:
         ours, theirs = socket.socketpair()
         with ours, theirs:
             transport = SilentTransport(ours)
-            stream = WebSocket(transport, StrictProtocol(1024), b"", ApiLimits(), "peer", ByteBudget(1 << 20))
+            stream = WebSocket(
+                transport, StrictProtocol(1024), b"", ApiLimits(), "peer", ByteBudget(1 << 20), lambda: True
+            )
             await asyncio.sleep(0)
             time.sleep(2 * SHORT_TURN_SECS)  # noqa: ASYNC251 - the work of other clients
             stream.receive(b"\x89\x80\0\0\0\0" * 3)

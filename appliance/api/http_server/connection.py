@@ -98,9 +98,8 @@ class Connection(HttpProtocol):
         """Upgrade the connection to a WebSocket. `answer` is the response that ends the handshake."""
         assert self.transport is not None
         self.http.upgrade_websocket = True
-        self.websocket = WebSocket(self.transport, protocol, answer, self.limits, self.peer, self._frames)
-        if not self._can_write.is_set():
-            self.websocket.pause()
+        has_room = self._can_write.is_set
+        self.websocket = WebSocket(self.transport, protocol, answer, self.limits, self.peer, self._frames, has_room)
         early, self.recv_buffer = bytes(self.recv_buffer), bytearray()
         self.websocket.receive(early)
         return self.websocket
@@ -141,15 +140,11 @@ class Connection(HttpProtocol):
         else:
             super().close(timeout)
 
-    def abort(self) -> None:
-        """Close at once and discard unsent data."""
-        super().abort()  # type: ignore[no-untyped-call]
-
     def connection_made(self, transport: Any) -> None:
         # with asyncio's default, each connection could make the hub hold 256 KiB or more
         transport.max_size = READ_BYTES
         self._accepted = transport
-        super().connection_made(transport)  # type: ignore[no-untyped-call]
+        super().connection_made(transport)
 
     def data_received(self, data: bytes) -> None:
         if self.websocket is not None:
@@ -181,7 +176,7 @@ class Connection(HttpProtocol):
         incomplete."""
         before = len(self.recv_buffer)
         if self._end_timer is None:
-            await super().receive_more()  # type: ignore[no-untyped-call]
+            await super().receive_more()
         if self._end_timer is not None and len(self.recv_buffer) == before:
             if self.is_answering:
                 raise BadRequest(
@@ -190,13 +185,8 @@ class Connection(HttpProtocol):
             self.close()
             await asyncio.Future()
 
-    def pause_writing(self) -> None:
-        super().pause_writing()  # type: ignore[no-untyped-call]
-        if self.websocket is not None:
-            self.websocket.pause()
-
     def resume_writing(self) -> None:
-        super().resume_writing()  # type: ignore[no-untyped-call]
+        super().resume_writing()
         if self.websocket is not None:
             self.websocket.resume()
 
@@ -208,7 +198,7 @@ class Connection(HttpProtocol):
         if self.websocket is not None:
             self.websocket.on_connection_lost()
         self._accepted._read_ready_cb = None  # noqa: SLF001 - with it, asyncio's transport is a reference cycle
-        super().connection_lost(exc)  # type: ignore[no-untyped-call]
+        super().connection_lost(exc)
 
 
 def connection_of(request: Request) -> Connection:

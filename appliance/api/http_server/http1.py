@@ -70,24 +70,17 @@ class StrictHttp1(Http):
     request_bytes_left: int
 
     def __init__(self, protocol: Any) -> None:
-        super().__init__(protocol)  # type: ignore[no-untyped-call]
+        super().__init__(protocol)
         self._limits: ApiLimits = protocol.limits
         self._fields: HeadFields | None = None
         self.identified: Any = None
         self.HEADER_MAX_SIZE = self._limits.head_bytes
 
-    def init_for_request(self) -> None:
-        """Discard the previous request."""
-        super().init_for_request()  # type: ignore[no-untyped-call]
-        self._chunks = 0
-        self._discarded = 0
-        self._discard_until: float | None = None
-
     async def http1(self) -> None:
         """Serve requests until the connection ends. When the connection has ended, break the reference cycles of
         the last request."""
         try:
-            await super().http1()  # type: ignore[no-untyped-call]
+            await super().http1()
         finally:
             last: Request | None = self.request
             if last is not None:
@@ -117,7 +110,6 @@ class StrictHttp1(Http):
         head = parse_head(bytes(self.recv_buffer[:end]), self._fields)
         if head.fields is not self._fields:
             self._fields, self.identified = head.fields, None
-        self.url = head.target.decode("ascii")
         self.keep_alive = head.fields.is_persistent
         self.head_only = head.method == "HEAD"
         request = self._make_request(head)
@@ -149,11 +141,6 @@ class StrictHttp1(Http):
         self.stage = Stage.IDLE
         if self.recv_buffer:  # let other tasks run, because thousands of requests may already have arrived
             await next_turn()
-
-    def create_empty_request(self) -> None:
-        """Create a placeholder for a request with an unreadable head."""
-        self.url = None
-        super().create_empty_request()
 
     async def read(self) -> bytes | None:
         """Return the next piece of the body, or None at its end."""
@@ -189,6 +176,8 @@ class StrictHttp1(Http):
         )
 
     def _expect_body(self, fields: HeadFields, request: Request) -> None:
+        self._chunks = self._discarded = 0
+        self._discard_until: float | None = None
         self.request_bytes_left = self.request_bytes = fields.length or 0
         if not fields.has_body:
             return

@@ -35,8 +35,9 @@ class WebSocket:
 
     The WebSocket sends a ping every `ping_secs`, and closes with 1011 if the client does not answer before the next
     ping. If the client reads nothing for `stall_secs`, the WebSocket aborts the connection. If the unfinished frames
-    of all clients exceed `frames`, the WebSocket that receives more bytes closes with 1013. `on_writable` is called
-    when the send buffer has room again. `closed` completes when the connection is lost.
+    of all clients exceed `frames`, the WebSocket that receives more bytes closes with 1013. `has_room` returns
+    whether the send buffer has room. While it has none, inbound data is not processed either. `on_writable` is called
+    when the buffer has room again. `closed` completes when the connection is lost.
     """
 
     def __init__(
@@ -47,6 +48,7 @@ class WebSocket:
         limits: ApiLimits,
         peer: str,
         frames: ByteBudget,
+        has_room: Callable[[], bool],
     ) -> None:
         self._transport = transport
         self._protocol = protocol
@@ -55,7 +57,7 @@ class WebSocket:
         self._loop = asyncio.get_running_loop()
         self.closed: asyncio.Future[None] = self._loop.create_future()
         self.on_writable: Callable[[], None] = lambda: None
-        self._has_room = True
+        self._has_room = has_room
         self._frames = frames
         self._held_bytes = 0
         self._inbuf = bytearray()
@@ -72,7 +74,7 @@ class WebSocket:
     @property
     def is_writable(self) -> bool:
         """Return whether frames may be written now."""
-        return self._has_room and self._protocol.state is State.OPEN and not self._transport.is_closing()
+        return self._has_room() and self._protocol.state is State.OPEN and not self._transport.is_closing()
 
     def write(self, data: bytes) -> None:
         """Send encoded frames."""
@@ -94,13 +96,8 @@ class WebSocket:
         else:
             self._process_input()
 
-    def pause(self) -> None:
-        """Stop writing because the send buffer is full. Until `resume`, inbound data is not processed either."""
-        self._has_room = False
-
     def resume(self) -> None:
         """Continue writing because the send buffer has room again."""
-        self._has_room = True
         if not self._is_input_scheduled:
             self._process_input()
         if self.is_writable:
@@ -122,7 +119,7 @@ class WebSocket:
         """Process some of the received data. Do nothing if other clients have already made this iteration of the loop
         long. Reading resumes when all data is processed and the replies are sent."""
         self._is_input_scheduled = False
-        if self._inbuf and self._has_room and not is_turn_long():
+        if self._inbuf and self._has_room() and not is_turn_long():
             piece = bytes(self._inbuf[:MAX_READ_BYTES])
             del self._inbuf[:MAX_READ_BYTES]
             self._process_piece(piece)
@@ -131,7 +128,7 @@ class WebSocket:
             self._transport.resume_reading()
             return
         self._transport.pause_reading()
-        if self._has_room:
+        if self._has_room():
             self._is_input_scheduled = True
             self._loop.call_soon(self._process_input)
 

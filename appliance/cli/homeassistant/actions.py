@@ -12,7 +12,7 @@ from typing import Any
 
 from appliance.cli.homeassistant import conditions
 from appliance.cli.homeassistant.conditions import check_part
-from appliance.cli.homeassistant.entities import Entities
+from appliance.cli.homeassistant.entities import TARGET_KEYS, Entities
 from appliance.cli.homeassistant.lua import literal, name, negated, quote
 from appliance.cli.homeassistant.not_translated import NotTranslated
 from appliance.cli.homeassistant.services import Services
@@ -25,7 +25,6 @@ MAX_UNROLLED = 20
 ONE_NAME = re.compile(r"\s*\{\{\s*([A-Za-z_]\w*(?:\.\w+|\['\w+'\])*)\s*\}\}\s*")
 """A template that contains only a name, such as `{{ repeat.item.lamp }}`."""
 
-TARGETS = ("entity_id", "device_id", "area_id", "floor_id", "label_id")
 REPEATED_ITEM = re.compile(r"\s*\{\{\s*repeat\.item")
 
 RAISING = ("ctx:invoke(", "ctx:run_scene(", "require(")
@@ -155,9 +154,7 @@ class Actions:
     # --- control ---
 
     def _condition(self, action: Mapping[str, Any]) -> None:
-        self.lines.open(f"if {negated(conditions.in_lua(action, self.statements.scope))} then")
-        self.lines.add("return")
-        self.lines.close()
+        self.lines.return_if(negated(conditions.in_lua(action, self.statements.scope)))
 
     def _test(self, value: Any) -> str:
         """Return the Lua expression for conditions. If a condition cannot be translated, write a comment, and use
@@ -295,6 +292,6 @@ def _is_condition(action: Mapping[str, Any]) -> bool:
 def _targets_item(part: Any) -> bool:
     """Return whether an action in the part has the item of its `repeat` as a target."""
     if isinstance(part, Mapping):
-        targets = [text for key in TARGETS for text in as_list(part.get(key))]
+        targets = [text for key in TARGET_KEYS for text in as_list(part.get(key))]
         return any(map(REPEATED_ITEM.match, map(str, targets))) or any(map(_targets_item, part.values()))
     return isinstance(part, list) and any(map(_targets_item, part))

@@ -152,9 +152,7 @@ def _guard(found: list[Trigger], actions: Actions) -> list[Trigger]:
         own |= {id_: each.variables} if each.variables else {}
         if each.guard and each.guard not in ids:
             ids[each.guard] = id_
-            actions.lines.open(f"if event.trigger_id == {literal(id_)} and {negated(each.guard)} then")
-            actions.lines.add("return")
-            actions.lines.close()
+            actions.lines.return_if(f"event.trigger_id == {literal(id_)} and {negated(each.guard)}")
     actions.define_by_trigger(own)
     return made
 
@@ -190,9 +188,7 @@ def _conditions(definition: Mapping[str, Any], actions: Actions, notes: list[str
         if isinstance(made, Declared):
             declared.append(made.table)
         else:
-            actions.lines.open(f"if {negated(made.lua)} then")
-            actions.lines.add("return")
-            actions.lines.close()
+            actions.lines.return_if(negated(made.lua))
     return declared
 
 

@@ -14,7 +14,7 @@ from appliance.cli.homeassistant.lua import Raw
 from appliance.cli.homeassistant.not_translated import NotTranslated
 from appliance.cli.homeassistant.scope import Scope
 from appliance.cli.homeassistant.statements import lua_value
-from appliance.cli.homeassistant.values import is_template
+from appliance.cli.homeassistant.values import is_template, word_of
 
 VOLUME_STEP = 5
 
@@ -197,7 +197,7 @@ def service_for(entity_id: str, state: Any) -> tuple[str, dict[str, Any]]:
     there is no such service."""
     row = dict(state) if isinstance(state, Mapping) else {"state": state}
     domain, shown = entity_id.partition(".")[0], row.pop("state", None)
-    word = ("on" if shown else "off") if isinstance(shown, bool) else str(shown)
+    word = str(word_of(shown))
     if domain == "light" and word == "on":
         mode = {"color_temp": ("color_temp_kelvin", "color_temp"), "hs": ("hs_color",), "xy": ("xy_color",)}
         colors = mode.get(str(row.get("color_mode")), ("rgb_color",) if "color_mode" in row else COLOR_FIELDS)

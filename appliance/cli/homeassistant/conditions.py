@@ -18,8 +18,8 @@ from appliance.cli.homeassistant.lua import literal, negated
 from appliance.cli.homeassistant.not_translated import WITHOUT_COUNTERPART, NotTranslated
 from appliance.cli.homeassistant.scope import Scope
 from appliance.cli.homeassistant.states import CONDITION, limit_of, numeric_tests, state_of, table_of, zone_test
-from appliance.cli.homeassistant.times import duration, seconds, time_of_day, weekdays
-from appliance.cli.homeassistant.values import as_list, is_template, words
+from appliance.cli.homeassistant.times import duration, offset_minutes, time_of_day, weekdays
+from appliance.cli.homeassistant.values import as_list, is_template, word_of, words
 from appliance.cli.homeassistant.yaml_parser import Tagged
 
 
@@ -193,7 +193,7 @@ def _same_as_helper(value: Mapping[str, Any], scope: Scope) -> Computed:
 def _of_group(entity_id: str, state: Any, for_secs: float, scope: Scope) -> Declared:
     """Translate a group's state: on if any member is on, off if all members are off."""
     members = list(scope.entities.members([entity_id]))
-    word = ("on" if state else "off") if isinstance(state, bool) else state
+    word = word_of(state)
     if word not in ("on", "off", "home", "not_home"):
         raise NotTranslated(f"the import does not support the state {word} of a group")
     tests = [_test(scope.entities.compare(each, word), for_secs) for each in members]
@@ -315,7 +315,7 @@ def _sun(value: Mapping[str, Any], scope: Scope) -> Declared:
     opposite event of the sun.
     """
     edges = {word: value[word] for word in ("after", "before") if value.get(word) is not None}
-    offsets = {f"{word}_offset_mins": _minutes(value.get(f"{word}_offset")) for word in edges}
+    offsets = {f"{word}_offset_mins": offset_minutes(value.get(f"{word}_offset")) for word in edges}
     offsets = {word: each for word, each in offsets.items() if each}
     row = {"type": "sun_position", **edges, **offsets}
     lua = _sun_in_lua(edges, offsets, scope)
@@ -361,10 +361,6 @@ def _sun_in_lua(edges: Mapping[str, Any], offsets: Mapping[str, int], scope: Sco
     return (" or " if around_midnight else " and ").join(tests)
 
 
-def _minutes(value: Any) -> int:
-    return round(seconds(value) / 60) if value is not None else 0
-
-
 def _zone(value: Mapping[str, Any], scope: Scope) -> Declared:
     zones = words(value.get("zone") or value.get("state"))
     found = []
@@ -391,11 +387,11 @@ def _by_name(meaning: purpose_specific.Named, value: Mapping[str, Any], scope: S
         if not meaning.is_measured:
             made.append(_test(purpose_specific.state_test(meaning, entity_id, entities), for_secs))
             continue
-        id_, attribute = purpose_specific.measured(meaning, entity_id, entities)
-        target = entities.attribute(id_, attribute) if attribute else entities.target(id_)
+        attribute = purpose_specific.measured(meaning, entity_id)
+        target = entities.target(entity_id, attribute)
         assert isinstance(target, Target)
         rows = [
-            {"entity_id": id_, "attribute": attribute, **each}
+            {"entity_id": entity_id, "attribute": attribute, **each}
             for each in purpose_specific.ranges(options, target, entities)
         ]
         made += [_numeric_state(row, scope) for row in rows]

@@ -19,7 +19,7 @@ from appliance.cli.homeassistant.known_devices import KnownDevice, KnownDevices,
 from appliance.cli.homeassistant.not_translated import ImpossibleState, NotTranslated
 from appliance.cli.homeassistant.places import Places
 from appliance.cli.homeassistant.registries import HaDevice, HaEntity
-from appliance.cli.homeassistant.values import is_template, number, words
+from appliance.cli.homeassistant.values import as_mapping, is_template, number, word_of, words
 from appliance.home.capabilities import KNOWN_ATTRIBUTES
 from appliance.home.device_classes import BINARY_SENSORS, COVERS, SENSORS
 
@@ -49,6 +49,9 @@ NAMED_CLASSES: Mapping[str, frozenset[str]] = {
     "occupancy": frozenset({"occupancy", "presence"}),
 }
 """Device classes by the first word of triggers and conditions such as `door.opened`."""
+
+TARGET_KEYS = ("entity_id", "device_id", "area_id", "floor_id", "label_id")
+"""Keys of a target. Each key names entities, or the entities of a device, area, floor, or label."""
 
 COMMANDED = frozenset({"light", "switch", "fan", "media_player", "climate", "lock", "cover"})
 """Domains of controllable entities. If a device has several entities of such a domain, each entity after the first
@@ -161,8 +164,12 @@ class Entities:
         """Return the entity with this entity id or registry id."""
         return self._by_registry_id.get(name) or self.installation.entities.get(name) or HaEntity(entity_id=name)
 
-    def target(self, entity_id: str) -> Target | Variable:
-        """Return the counterpart of the entity's state. Raise `NotTranslated` if there is no counterpart."""
+    def target(self, entity_id: str, attribute: str | None = None) -> Target | Variable:
+        """Return the counterpart of the entity's attribute or, without `attribute`, of its state. Raise
+        `NotTranslated` if there is no counterpart."""
+        return self.attribute(entity_id, attribute) if attribute else self._state(entity_id)
+
+    def _state(self, entity_id: str) -> Target | Variable:
         domain, _, name = entity_id.partition(".")
         if domain in HELPERS:
             return Variable(self.variable(entity_id), domain)
@@ -187,7 +194,7 @@ class Entities:
 
     def attribute(self, entity_id: str, name: str) -> Target:
         """Return the counterpart of the entity's attribute. Raise `NotTranslated` if there is no counterpart."""
-        target = self.target(entity_id)
+        target = self._state(entity_id)
         found = ATTRIBUTES.get((target.domain, name))
         if name in ("battery", "battery_level"):
             found = ("battery", 1)
@@ -198,7 +205,7 @@ class Entities:
     def compare(self, entity_id: str, state: Any) -> Comparison:
         """Return the equality test of an entity's state."""
         target = self.target(entity_id)
-        word = ("on" if state else "off") if isinstance(state, bool) else state
+        word = word_of(state)
         if isinstance(target, Variable):
             return Comparison(target, "equals", helper_value(target.domain, word))
         if word in ("unavailable", "unknown"):
@@ -234,12 +241,11 @@ class Entities:
 
         Raise `NotTranslated` if the target is a template.
         """
-        part = target if isinstance(target, Mapping) else {}
-        kinds = {key: words(part.get(key)) for key in ("entity_id", "device_id", "area_id", "floor_id", "label_id")}
+        kinds = {key: words(as_mapping(target).get(key)) for key in TARGET_KEYS}
         if any(is_template(each) for named in kinds.values() for each in named):
             raise NotTranslated("the target is a template")
         found = list(self.members(kinds["entity_id"]))
-        for key in ("device_id", "area_id", "floor_id", "label_id"):
+        for key in TARGET_KEYS[1:]:
             for each in kinds[key]:
                 found += sorted(row.entity_id for row in self._places.entities_in(key, each) if _is_of(row, domain))
         return list(dict.fromkeys(found))

@@ -40,7 +40,7 @@ def number_of(entities: Entities, entity_id: str, attribute: str | None) -> str:
     """Return the Lua expression for an entity's state or attribute as a number."""
     if entity_id == "sun.sun":
         return sun_height(entities, attribute or "")
-    return number_in_lua(entities.attribute(entity_id, attribute) if attribute else entities.target(entity_id))
+    return number_in_lua(entities.target(entity_id, attribute))
 
 
 def sun_height(entities: Entities, attribute: str) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from appliance.cli.homeassistant.folder import ConfigFolder
 from appliance.cli.homeassistant.registries import HaEntity, registry_rows
-from appliance.cli.homeassistant.values import as_list, as_mapping, as_text, number, words
+from appliance.cli.homeassistant.values import as_list, as_mapping, as_text, number, word_of, words
 
 HELPERS = frozenset(
     {"input_boolean", "input_button", "input_datetime", "input_number", "input_select", "input_text", "counter"}
@@ -100,5 +100,5 @@ def helper_value(domain: str, state: Any) -> Any:
     if domain == "input_boolean":
         return state in ("on", True)
     if isinstance(state, bool) and domain in ("input_select", "input_text"):
-        return "on" if state else "off"  # YAML reads these words as booleans
+        return word_of(state)
     return number(state) if domain in ("input_number", "counter") else str(state)

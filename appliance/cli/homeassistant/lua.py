@@ -124,6 +124,12 @@ class Lines:
     def add(self, *lines: str) -> None:
         self.lines += [self.indent + line for line in lines]
 
+    def return_if(self, test: str) -> None:
+        """Add lines that return if the test is true."""
+        self.open(f"if {test} then")
+        self.add("return")
+        self.close()
+
     def note(self, text: str) -> None:
         self.lines += comment(text, self.indent)
 

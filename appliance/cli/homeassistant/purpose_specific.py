@@ -14,6 +14,7 @@ from msgspec import Struct
 from appliance.cli.homeassistant.entities import NAMED_CLASSES, Comparison, Entities, Target
 from appliance.cli.homeassistant.not_translated import NotTranslated
 from appliance.cli.homeassistant.states import STATES, word_for
+from appliance.cli.homeassistant.values import as_mapping
 
 ACTIONS: Mapping[str, str] = {
     f"{start}_{verb}": verb for verb in ("heating", "cooling", "drying") for start in ("started", "is")
@@ -85,17 +86,16 @@ def state_test(named: Named, entity_id: str, entities: Entities) -> Comparison:
     return entities.compare(entity_id, word_for(named.state or "", entity_id.partition(".")[0]))
 
 
-def measured(named: Named, entity_id: str, entities: Entities) -> tuple[str, str | None]:
-    """Return the entity and the attribute with the compared number."""
+def measured(named: Named, entity_id: str) -> str | None:
+    """Return the attribute with the compared number, or None if the entity's state is compared."""
     if named.attribute is None and entity_id.startswith("climate."):
-        return entity_id, CLIMATE.get(named.domain)
-    return entity_id, named.attribute
+        return CLIMATE.get(named.domain)
+    return named.attribute
 
 
 def ranges(options: Mapping[str, Any], target: Target, entities: Entities) -> list[dict[str, Any]]:
     """Return the ranges of a threshold. The number must be in one of these ranges. A limit can be an entity id."""
-    threshold = options.get("threshold")
-    row: Mapping[str, Any] = threshold if isinstance(threshold, Mapping) else {}
+    row = as_mapping(options.get("threshold"))
     kind = row.get("type")
     keys = {"above": ("value", ""), "below": ("", "value"), "between": ("value_min", "value_max")}
     if kind == "outside":

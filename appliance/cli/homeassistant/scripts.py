@@ -16,7 +16,7 @@ from appliance.cli.homeassistant.installation import Installation
 from appliance.cli.homeassistant.lua import key_of, literal, quote
 from appliance.cli.homeassistant.not_translated import NotTranslated
 from appliance.cli.homeassistant.scenes import scene_title, write_scene
-from appliance.cli.homeassistant.values import as_list, mentions, object_id, title_of
+from appliance.cli.homeassistant.values import as_list, as_mapping, mentions, object_id, title_of
 
 NO_FIELDS = frozenset({"entity_id", "variables"})
 
@@ -110,8 +110,7 @@ def _passed_fields(installation: Installation) -> defaultdict[str, set[str]]:
         if verb != "turn_on":
             found[verb] |= {str(each) for each in data} - NO_FIELDS
         elif isinstance(variables := data.get("variables"), Mapping):
-            target = action.get("target")
-            for part in (target if isinstance(target, Mapping) else {}, action, data):
+            for part in (as_mapping(action.get("target")), action, data):
                 for each in as_list(part.get("entity_id")):
                     found[str(each).removeprefix("script.")] |= set(map(str, variables))
     return found

@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from appliance.cli.homeassistant.commands import FIELDS, SWITCHED, Command, commands_of, service_for
-from appliance.cli.homeassistant.entities import Target
+from appliance.cli.homeassistant.entities import TARGET_KEYS, Target
 from appliance.cli.homeassistant.helper_entities import helper_value
 from appliance.cli.homeassistant.lua import Raw, literal, name, quote
 from appliance.cli.homeassistant.not_translated import WITHOUT_COUNTERPART, NotTranslated
 from appliance.cli.homeassistant.statements import ODD_FORMS, Statements, words_of
 from appliance.cli.homeassistant.times import seconds, whole
-from appliance.cli.homeassistant.values import is_template, words
+from appliance.cli.homeassistant.values import as_mapping, is_template, words
 from appliance.cli.homeassistant.yaml_parser import Tagged
 
 TRIGGER_ENTITY = re.compile(r"\s*\{\{\s*trigger\.(?:entity_id|to_state\.entity_id)\s*\}\}\s*")
@@ -68,8 +68,7 @@ class Services:
 
     def _is_about_trigger(self, action: Mapping[str, Any], data: Mapping[str, Any]) -> bool:
         """Return whether the target is the entity of the trigger."""
-        target = action.get("target")
-        parts = (target if isinstance(target, Mapping) else {}, action, data)
+        parts = (as_mapping(action.get("target")), action, data)
         targets = [str(each.get("entity_id")) for each in parts if each.get("entity_id") is not None]
         is_trigger = len(targets) == 1 and TRIGGER_ENTITY.fullmatch(targets[0]) is not None
         return is_trigger and self._statements.has_event and bool(self._statements.trigger_entities)
@@ -102,11 +101,10 @@ class Services:
 
     def _targets(self, domain: str, action: Mapping[str, Any], data: dict[str, Any]) -> list[str]:
         """Remove the target entities from the service's data, and return the entities."""
-        target = action.get("target")
         found: list[str] = []
-        for part in (target if isinstance(target, Mapping) else {}, action, data):
+        for part in (action.get("target"), action, data):
             found += self._entities.targeted(domain, part)
-        for key in ("entity_id", "device_id", "area_id", "floor_id", "label_id"):
+        for key in TARGET_KEYS:
             data.pop(key, None)
         if "all" in found:
             rows = self._entities.installation.entities
@@ -169,9 +167,9 @@ class Services:
         fields: dict[str, Any] = {}
         if data.get("title") is not None:
             fields["title"] = Raw(self._statements.message(data["title"]))
-        more = data.get("data")
-        self._statements.omit("a message", {**data, **(more if isinstance(more, Mapping) else {})}, MESSAGE_FIELDS)
-        buttons = more.get("actions") if isinstance(more, Mapping) else None
+        more = as_mapping(data.get("data"))
+        self._statements.omit("a message", {**data, **more}, MESSAGE_FIELDS)
+        buttons = more.get("actions")
         if isinstance(buttons, list):
             fields["actions"] = [
                 {"label": str(each.get("title", "")), "hook": str(each.get("action", "")).lower()}
@@ -230,7 +228,7 @@ class Services:
             raise NotTranslated(f"the service script.{verb} has no counterpart; instead, use POST /scenes/ID/cancel")
         if verb == "turn_on":
             ids = [each.removeprefix("script.") for each in self._targets("script", action, data)]
-            given = data.get("variables") if isinstance(data.get("variables"), Mapping) else {}
+            given = as_mapping(data.get("variables"))
         else:
             ids, given = [verb], data
         for each in ids:
@@ -241,7 +239,7 @@ class Services:
                 self._lines.note("Home Assistant does not wait for the end of this script, but Lares does")
             call = f"ctx:run_scene({quote(script.id)})"
             if script.is_function:
-                fields = {str(key): Raw(self._statements.value(value)) for key, value in dict(given or {}).items()}
+                fields = {str(key): Raw(self._statements.value(value)) for key, value in given.items()}
                 call = f"require({quote(script.id)})(ctx, {literal(fields)})"
             if (answer := action.get("response_variable")) and script.is_function:
                 self._lines.add(f"local {name(str(answer))} = {call}")

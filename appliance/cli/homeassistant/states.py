@@ -80,7 +80,7 @@ def numeric_tests(entities: Entities, value: Mapping[str, Any]) -> Iterator[tupl
     """Yield each entity of a numeric state with its comparisons."""
     for entity_id in entities.members(words(value.get("entity_id"))):
         attribute = value.get("attribute")
-        target = entities.attribute(entity_id, attribute) if attribute else entities.target(entity_id)
+        target = entities.target(entity_id, attribute)
         factor = target.factor if isinstance(target, Target) else 1
         limits = [
             Comparison(target, word, whole(round(number * factor, 3)))

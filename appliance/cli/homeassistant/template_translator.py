@@ -97,7 +97,7 @@ class Translator:
             return None
         entity_id, attribute = found
         if kind in ("gt", "lt") and isinstance(right.value, int | float):
-            target = self._entities.attribute(entity_id, attribute) if attribute else self._entities.target(entity_id)
+            target = self._entities.target(entity_id, attribute)
             factor = target.factor if isinstance(target, Target) else 1
             return Comparison(target, "above" if kind == "gt" else "below", round(right.value * factor, 3))
         if kind == "eq" and not attribute:
@@ -255,7 +255,7 @@ class Translator:
             entity_id, attribute = state
             if entity_id == "sun.sun":
                 return sun_height(self._entities, attribute or "")
-            target = self._entities.attribute(entity_id, attribute) if attribute else self._entities.target(entity_id)
+            target = self._entities.target(entity_id, attribute)
             made = number_in_lua(target, default)
         else:
             made = f"ha.to_number({self.render(value)}{'' if default is None else f', {default}'})"

@@ -39,6 +39,11 @@ def duration(value: Mapping[str, Any]) -> float:
     return seconds(value["for"]) if value.get("for") is not None else 0.0
 
 
+def offset_minutes(value: Any) -> int:
+    """Return the minutes of an offset, or 0 if it is missing. Raise `NotTranslated` for a template."""
+    return round(seconds(value) / 60) if value is not None else 0
+
+
 def whole(secs: float) -> int | float:
     return int(secs) if float(secs).is_integer() else secs
 

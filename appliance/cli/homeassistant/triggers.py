@@ -28,8 +28,16 @@ from appliance.cli.homeassistant.states import (
     table_of,
     zone_test,
 )
-from appliance.cli.homeassistant.times import WEEKDAYS, duration, seconds, time_of_day, weekdays, whole
-from appliance.cli.homeassistant.values import as_list, words
+from appliance.cli.homeassistant.times import (
+    WEEKDAYS,
+    duration,
+    offset_minutes,
+    seconds,
+    time_of_day,
+    weekdays,
+    whole,
+)
+from appliance.cli.homeassistant.values import as_list, as_mapping, word_of, words
 
 TWO_STATES = frozenset({"binary_sensor", "input_boolean", "light", "switch"})
 """Domains of entities with exactly the states on and off."""
@@ -82,11 +90,8 @@ def translate(value: Any, entities: Entities) -> list[Trigger]:
         reason = f"the import does not support the trigger {shown}; instead, use an attribute or event of the device"
         raise NotTranslated(WITHOUT_COUNTERPART.get(kind.split(".", maxsplit=1)[0], reason))
     id_ = None if value.get("id") is None else str(value["id"])
-    variables = value.get("variables")
-    found = [
-        structs.replace(each, id=id_, variables=variables if isinstance(variables, Mapping) else {})
-        for each in method(value, entities)
-    ]
+    variables = as_mapping(value.get("variables"))
+    found = [structs.replace(each, id=id_, variables=variables) for each in method(value, entities)]
     if not found:
         raise NotTranslated("the trigger names neither an entity nor a time")
     return found
@@ -108,14 +113,14 @@ def _state(value: Mapping[str, Any], entities: Entities) -> Iterator[Trigger]:
 
 def _state_of(value: Mapping[str, Any], entities: Entities, entity_id: str) -> Iterator[Trigger]:
     for_secs, attribute = duration(value), value.get("attribute")
-    target = entities.attribute(entity_id, attribute) if attribute else entities.target(entity_id)
-    before = [_value(entities, entity_id, attribute, each) for each in as_list(value.get("from"))]
+    target = entities.target(entity_id, attribute)
+    before = [state_test(entities, entity_id, attribute, each).value for each in as_list(value.get("from"))]
     guard = _guard("event.previous_value", before)
     excluded = [*as_list(value.get("not_to")), *as_list(value.get("not_from"))]
     if any(each not in GONE for each in excluded if each is not None):
         guards = [guard] if guard else []
         for name, field in (("not_from", "event.previous_value"), ("not_to", "event.value")):
-            values = [_value(entities, entity_id, attribute, each) for each in as_list(value.get(name))]
+            values = [state_test(entities, entity_id, attribute, each).value for each in as_list(value.get(name))]
             guards += [f"not ({_guard(field, values)})"] if values else []
         guard = " and ".join(guards)
     states = [each for each in as_list(value.get("to")) if each is not None]
@@ -139,14 +144,6 @@ def _returned(value: Mapping[str, Any], entities: Entities, entity_id: str) -> T
         )
     online = Comparison(Target(target.device_id, "state", target.domain), "equals", "online")
     return Trigger(table=table_of(TRIGGER, online, duration(value)), entities=(entity_id,))
-
-
-def _value(entities: Entities, entity_id: str, attribute: str | None, state: Any) -> Any:
-    if attribute is None:
-        return entities.compare(entity_id, state).value
-    if isinstance(state, int | float) and not isinstance(state, bool):
-        return round(state * entities.attribute(entity_id, attribute).factor, 3)
-    return state
 
 
 def _guard(field: str, values: list[Any]) -> str:
@@ -222,7 +219,7 @@ def _sun(value: Mapping[str, Any], entities: Entities) -> Iterator[Trigger]:
     event = str(value.get("event"))
     if event not in ("sunrise", "sunset"):
         raise NotTranslated("the trigger names neither sunrise nor sunset")
-    minutes = round(seconds(value["offset"]) / 60) if value.get("offset") is not None else 0
+    minutes = offset_minutes(value.get("offset"))
     yield Trigger(table={"type": event, **({"offset_mins": minutes} if minutes else {})})
 
 
@@ -267,21 +264,22 @@ def _by_name(value: Mapping[str, Any], entities: Entities) -> Iterator[Trigger]:
 def _measured(
     meaning: purpose_specific.Named, entity_id: str, options: Mapping[str, Any], for_secs: float, entities: Entities
 ) -> Iterator[Trigger]:
-    id_, attribute = purpose_specific.measured(meaning, entity_id, entities)
-    target = entities.attribute(id_, attribute) if attribute else entities.target(id_)
+    attribute = purpose_specific.measured(meaning, entity_id)
+    target = entities.target(entity_id, attribute)
     if isinstance(target, Variable):
         raise NotTranslated("a helper has no measured value")
     if str(options.get("trigger")).endswith("changed"):
         yield Trigger(table=change_of(TRIGGER, target), entities=(entity_id,))
         return
     for limits in purpose_specific.ranges(options, target, entities):
-        yield from _numeric_state({"entity_id": id_, "attribute": attribute, "for": for_secs, **limits}, entities)
+        row = {"entity_id": entity_id, "attribute": attribute, "for": for_secs, **limits}
+        yield from _numeric_state(row, entities)
 
 
 def _helper(value: Mapping[str, Any], entities: Entities) -> Iterator[Trigger]:
     """Translate a trigger, such as `timer.finished`, for a change of a timer, a schedule, or the sun."""
     domain, _, name = str(value["trigger"]).partition(".")
-    states = [str({True: "on", False: "off"}.get(each, each)) for each in as_list(value.get("to"))]
+    states = [str(word_of(each)) for each in as_list(value.get("to"))]
     ids = words(value.get("entity_id")) or entities.targeted(domain, value.get("target"))
     if domain == "sun" and states and {*states} <= {"above_horizon", "below_horizon"} and value.get("for") is None:
         for state in states:
@@ -324,8 +322,7 @@ def _mqtt(value: Mapping[str, Any], entities: Entities) -> Iterator[Trigger]:
 
 
 def _event(value: Mapping[str, Any], entities: Entities) -> Iterator[Trigger]:
-    data = value.get("event_data")
-    fields = data if isinstance(data, Mapping) else {}
+    fields = as_mapping(value.get("event_data"))
     for kind in words(value.get("event_type")):
         if kind == "timer.finished" and str(fields.get("entity_id", "")).startswith("timer."):
             yield Trigger(table={"type": "timer", "name": str(fields["entity_id"]).removeprefix("timer.")})

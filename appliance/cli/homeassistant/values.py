@@ -31,6 +31,11 @@ def as_mapping(value: Any) -> Mapping[Any, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
+def word_of(state: Any) -> Any:
+    """Return the state of an entity. YAML reads the words on and off as booleans."""
+    return ("on" if state else "off") if isinstance(state, bool) else state
+
+
 def as_text(value: Any) -> str | None:
     return value.strip() or None if isinstance(value, str) else None
 

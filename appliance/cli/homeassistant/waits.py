@@ -117,9 +117,7 @@ class Waits:
 
     def _finish(self, call: str, action: Mapping[str, Any]) -> None:
         if action.get("continue_on_timeout", True) is False:
-            self._lines.open(f"if not {call} then")
-            self._lines.add("return")
-            self._lines.close()
+            self._lines.return_if(f"not {call}")
         elif self._reads_waits:
             self._lines.add(f"local completed = {call}")
             self._statements.names |= {"wait_completed": "completed", "wait_trigger": "(completed or nil)"}

@@ -36,8 +36,8 @@ class WebSocket:
     The WebSocket sends a ping every `ping_secs`, and closes with 1011 if the client does not answer before the next
     ping. If the client reads nothing for `stall_secs`, the WebSocket aborts the connection. If the unfinished frames
     of all clients exceed `frames`, the WebSocket that receives more bytes closes with 1013. `has_room` returns
-    whether the send buffer has room. While it has none, inbound data is not processed either. `on_writable` is called
-    when the buffer has room again. `closed` completes when the connection is lost.
+    whether the send buffer has room. While the buffer is full, inbound data is not processed either. `on_writable` is
+    called when the buffer has room again. `closed` completes when the connection is lost.
     """
 
     def __init__(

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_commands_line import LOOPBACK, ended
+from tests.cli.commands import LOOPBACK, ended
 from tests.cli.test_owner import SECRET, USER, give, theirs
 
 __all__ = ["theirs"]

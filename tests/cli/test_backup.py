@@ -16,45 +16,25 @@ import sys
 import tarfile
 import threading
 import time
-import urllib.request
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-import orjson
 import pytest
 from msgspec.structs import replace
 
 from appliance.cli import archive
 from appliance.cli.configured_master_key import KEY_OMITTED, key_of, with_key, without_key
-from appliance.cli.main import main
 from appliance.errors import ConfigFailed, StartFailed
 from appliance.store.file_format import STORE_FORMAT
-from appliance.store.restore import HISTORY_STAGE, read_document, replace_document
-from tests.cli.test_commands_line import ANY_TRACE, KEY, LOOPBACK, ROOT, WITH_KEY, box, ended, environment, lares
+from appliance.store.restore import HISTORY_STAGE, read_document
+from tests.cli.commands import LOOPBACK, ROOT, WITH_KEY, Command, box, ended, environment, lares
+from tests.cli.homes import CARD, HOME, PAGE, ask, entries, everything, home, members, pack, stored_values
 
 pytestmark = pytest.mark.slow
 
-HOME: Mapping[str, Any] = {
-    "room/kitchen": {"name": "Kitchen"},
-    "group/all": {"name": "All", "members": ["lamp:light:0"]},
-    "place/lamp:light:0": "kitchen",
-    "device/lamp:light:0": {"kind": "Light", "source": "lamp", "vendor_specific": {}},
-    "state/lamp:light:0": {"at": 1767225600000, "is": {"power": "on"}},
-}
-CARD = {"bytes_written": 7, "syncs": 3, "since": "2026-01-01T00:00:00.000Z"}
 SECRET = "the-key-of-this-very-box"
-PAGE = {"kind": "lares-backup", "format": 1, "version": "1", "created_at": "2026-01-01", "main": "default.toml"}
-
-
-def ask(url: str, method: str, path: str, body: Any = None) -> Any:
-    data = None if body is None else json.dumps(body).encode()
-    headers = {"Authorization": f"Bearer {KEY}", "Content-Type": "application/json"}
-    with urllib.request.urlopen(
-        urllib.request.Request(url + path, data=data, headers=headers, method=method), timeout=30
-    ) as answer:
-        return json.loads(answer.read() or b"null")
 
 
 @pytest.mark.parametrize("now", [-1.0, 2**32, 2**40])
@@ -64,75 +44,6 @@ def test_a_backup_does_not_depend_on_the_clock(now: float, monkeypatch: pytest.M
     packed = archive.pack(made)
     with tarfile.open(fileobj=io.BytesIO(packed)) as tar:
         assert "config/default.toml" in tar.getnames()
-
-
-def home(folder: Path, values: Mapping[str, Any] = HOME, text: str = LOOPBACK) -> Path:
-    """Create a data directory and a configuration with this content, without a running hub."""
-    box(folder, text)
-    (folder / "data").mkdir(mode=0o700, exist_ok=True)
-    replace_document(folder / "data", values, "before")
-    for file in (folder / "data").glob("*.before-restore-*"):
-        file.unlink()
-    return folder
-
-
-def stored_values(folder: Path) -> dict[str, Any]:
-    return {key: orjson.loads(value) for key, value in read_document(folder / "data").values.items()}
-
-
-def everything(folder: Path) -> dict[str, bytes]:
-    """Return all files of the box with their bytes, except the lock."""
-    files = (path for path in folder.rglob("*") if path.is_file() and path.name != "lock")
-    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
-
-
-class Command:
-    """Runs commands on a box in this process, and returns their output and exit codes."""
-
-    def __init__(self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-        self._capsys = capsys
-        self._monkeypatch = monkeypatch
-
-    def __call__(self, folder: Path, *arguments: str) -> tuple[int, str]:
-        """Return the exit code and all output."""
-        self._monkeypatch.chdir(folder)
-        code = main(arguments)
-        result = self._capsys.readouterr()
-        assert not ANY_TRACE.search(result.out + result.err)
-        return code, result.out + result.err
-
-
-@pytest.fixture
-def command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
-    for name in [each for each in os.environ if each.startswith(("LARES_", "STATE_D", "CONFIGURATION_D"))]:
-        monkeypatch.delenv(name)
-    return Command(capsys, monkeypatch)
-
-
-def members(file: Path) -> dict[str, bytes]:
-    with tarfile.open(file) as tar:
-        return {each.name: (tar.extractfile(each) or io.BytesIO()).read() for each in tar}
-
-
-def pack(file: Path, entries: Mapping[str, bytes], change: Callable[[tarfile.TarFile], None] | None = None) -> Path:
-    """Write an archive with these members and changes."""
-    with tarfile.open(file, "w:gz") as tar:
-        for name, data in entries.items():
-            entry = tarfile.TarInfo(name)
-            entry.size = len(data)
-            tar.addfile(entry, io.BytesIO(data))
-        if change is not None:
-            change(tar)
-    return file
-
-
-def entries(page: Mapping[str, Any] = PAGE, state: Any = HOME) -> dict[str, bytes]:
-    result = {
-        archive.MANIFEST_FILE: json.dumps(page),
-        archive.STATE_FILE: json.dumps(state),
-        "config/default.toml": LOOPBACK,
-    }
-    return {name: text.encode() for name, text in result.items()}
 
 
 class TestBackup:

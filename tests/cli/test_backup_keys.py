@@ -15,12 +15,11 @@ from appliance.cli.backup import collect
 from appliance.clock import Clock
 from appliance.store.disk import Disk
 from appliance.store.document import open_document
-from tests.cli.test_backup import HOME, Command, command, entries, everything, home, members, pack, stored_values
-from tests.cli.test_commands_line import Running, ended, lares, status_of
+from tests.cli.commands import Command, Running, ended, lares, status_of
+from tests.cli.homes import HOME, entries, everything, home, members, pack, stored_values
 
 pytestmark = pytest.mark.slow
 
-__all__ = ["command"]
 
 AT = "2026-11-20T08:09:11.042Z"
 TABLET: dict[str, Any] = {"label": "tablet", "role": "read", "hash": "$argon2id$tablet", "created_at": AT}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_commands_line import asked, ended
+from tests.cli.commands import asked, ended
 from tests.fakes.lua import automation, scene, write
 from tests.fakes.process import configure, running
 

@@ -16,12 +16,10 @@ import pytest
 from appliance.store.disk import Disk
 from appliance.store.lock import DirectoryLock, holder_of
 from appliance.store.month_files import MonthFiles
-from tests.cli.test_backup import CARD, HOME, Command, command, home
-from tests.cli.test_commands_line import LOOPBACK, WITH_KEY, box, ended, environment, lares, until
+from tests.cli.commands import LOOPBACK, WITH_KEY, Command, box, ended, environment, lares, until
+from tests.cli.homes import CARD, HOME, home
 
 pytestmark = pytest.mark.slow
-
-__all__ = ["command"]
 
 
 AS_NOBODY = """

@@ -15,9 +15,8 @@ from appliance.history.card_lines import encode_changes, encode_hours, encode_wr
 from appliance.history.hours import Hour
 from appliance.store.disk import Disk
 from appliance.store.month_files import MonthFiles
-from tests.cli.test_backup import Command, command, everything, home, members
-
-assert command  # this is the fixture
+from tests.cli.commands import Command
+from tests.cli.homes import everything, home, members
 
 NOON = int(datetime(2026, 11, 30, 12, tzinfo=UTC).timestamp())
 CELSIUS = {"unit": "celsius"}

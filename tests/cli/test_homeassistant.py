@@ -23,7 +23,7 @@ from appliance.cli.homeassistant.yaml_parser import Tagged
 from appliance.errors import StartFailed
 from appliance.home.texts import name as checked_name
 from appliance.store.restore import read_document
-from tests.cli.test_commands_line import Ended, ended
+from tests.cli.commands import Ended, ended
 from tests.fakes.process import ROOT, running
 
 ROWS: dict[str, list[Any]] = YAML(typ="safe", pure=True).load(Path(__file__).parent / "homeassistant_rows.yaml")

@@ -25,8 +25,8 @@ from appliance.history.card_lines import encode_changes
 from appliance.store.disk import Disk
 from appliance.store.lock import DirectoryLock
 from appliance.store.month_files import MonthFiles
-from tests.cli.test_backup import entries, pack
-from tests.cli.test_commands_line import LOOPBACK
+from tests.cli.commands import LOOPBACK
+from tests.cli.homes import entries, pack
 
 pytestmark = pytest.mark.slow
 

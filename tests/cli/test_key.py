@@ -25,17 +25,7 @@ from appliance.cli.main import main
 from appliance.errors import StartFailed
 from appliance.store.lock import DirectoryLock
 from appliance.store.restore import read_document
-from tests.cli.test_commands_line import (
-    Ended,
-    Running,
-    box,
-    ended,
-    environment,
-    lares,
-    names,
-    status_of,
-    until,
-)
+from tests.cli.commands import Ended, Running, box, ended, environment, lares, names, status_of, until
 
 CREATE = ("key", "create", "--label", "kitchen tablet", "--role", "read")
 SECRET = re.compile(r"lrs_[a-z0-9]+_[\w-]{43}\n")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_commands_line import LOOPBACK, box, ended, environment
+from tests.cli.commands import LOOPBACK, box, ended, environment
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_commands_line import asked
+from tests.cli.commands import asked
 from tests.fakes.lua import automation, scene, write
 from tests.fakes.process import configure, running
 

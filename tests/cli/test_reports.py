@@ -31,7 +31,7 @@ from appliance.cli.hub_client import HubRequest
 from appliance.cli.terminal import size, span
 from appliance.errors import StartFailed
 from appliance.store.lock import DirectoryLock
-from tests.cli.test_commands_line import asked, ended
+from tests.cli.commands import asked, ended
 from tests.fakes.app import LIGHT
 from tests.fakes.process import ROOT, Process, configure, light_section, running
 from tests.fakes.programs import need

@@ -18,10 +18,8 @@ from appliance.store.disk import Disk
 from appliance.store.files import Files
 from appliance.store.lock import DirectoryLock
 from appliance.store.restore import HISTORY_STAGE, PENDING, finish, prepare, read_document
-from tests.cli.test_backup import Command, command, home
-from tests.cli.test_commands_line import LOOPBACK, ROOT, environment
-
-__all__ = ["command"]
+from tests.cli.commands import LOOPBACK, ROOT, Command, environment
+from tests.cli.homes import home
 
 OLD_TEXT, NEW_TEXT = LOOPBACK + "# old\n", LOOPBACK + "# new\n"
 MONTH = Path("data", "history", "2026-11.jsonl")

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from appliance.cli.simulation.printer import MAX_EQUAL_LINES
-from tests.cli.test_backup import ask, home
-from tests.cli.test_commands_line import LOOPBACK, ROOT, WITH_KEY, box, ended, environment, lares
+from tests.cli.commands import LOOPBACK, ROOT, WITH_KEY, box, ended, environment, lares
+from tests.cli.homes import ask, home
 from tests.fakes.lua import automation, scene, write
 from tests.fakes.recipes import filled
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_backup import home
-from tests.cli.test_commands_line import Ended, ended
+from tests.cli.commands import Ended, ended
+from tests.cli.homes import home
 from tests.cli.test_simulate import BERLIN, furnish, image
 from tests.fakes.lua import automation, write
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_commands_line import Running, environment, until
+from tests.cli.commands import Running, environment, until
 from tests.docs.pages import PATIENCE_SECS, blocks, make_tools, plain
 from tests.fakes.process import start
 from tests.fakes.programs import need

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from tests.cli.test_commands_line import LOOPBACK, ended
+from tests.cli.commands import LOOPBACK, ended
 from tests.fakes.app import LIGHT, TV, App, open_app
 from tests.fakes.lua import automation, scene, write
 

@@ -18,7 +18,7 @@ import pytest
 from appliance.adapters.elgato_lights.simulator import LightSimulator
 from appliance.errors import NotFound, StoreFailed
 from appliance.home.layout import Change, Layout
-from tests.cli.test_commands_line import LOOPBACK
+from tests.cli.commands import LOOPBACK
 from tests.fakes.app import LIGHT, App, open_app
 from tests.fakes.card import Card
 from tests.fakes.lua import write

@@ -15,7 +15,7 @@ import aiohttp
 import pytest
 
 from appliance.adapters.elgato_lights.simulator import LightSimulator, SimulatedLight
-from tests.cli.test_commands_line import asked
+from tests.cli.commands import asked
 from tests.fakes.lua import automation, scene, write
 from tests.fakes.process import Process, configure, light_section, running, spawn
 

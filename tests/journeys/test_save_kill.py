@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_commands_line import KEY, WITH_KEY, box, lares
+from tests.cli.commands import KEY, WITH_KEY, box, lares
 from tests.fakes.lua import scene
 
 PATH = "config/scenes/evening.lua"

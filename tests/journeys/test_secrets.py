@@ -17,7 +17,7 @@ import aiohttp
 import pytest
 
 from appliance.api.roles import Role
-from tests.cli.test_commands_line import LOOPBACK, PATIENCE, Ended, Running, box, ended, lares
+from tests.cli.commands import LOOPBACK, PATIENCE, Ended, Running, box, ended, lares
 
 WRONG = "lrs_{}_" + "wrongsecret" * 3 + "0123456789"
 """A wrong secret in the correct format. A wrong secret must not appear either, because a mistyped secret is

@@ -13,7 +13,7 @@ import pytest_asyncio
 
 from appliance.adapters.elgato_lights.simulator import LightSimulator
 from tests.adapters.mqtt.broker import PASSWORD, USER, Broker
-from tests.cli.test_commands_line import LOOPBACK
+from tests.cli.commands import LOOPBACK
 from tests.fakes.app import READER, App, open_app
 from tests.fakes.lua import write
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.cli.test_commands_line import LOOPBACK
+from tests.cli.commands import LOOPBACK
 from tests.fakes.app import open_app
 from tests.fakes.lua import automation, write
 from tests.fakes.patience import until_async

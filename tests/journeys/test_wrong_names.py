@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_commands_line import LOOPBACK, ended
+from tests.cli.commands import LOOPBACK, ended
 from tests.fakes.app import App, open_app
 from tests.fakes.clock import VirtualClock
 from tests.fakes.lua import automation, scene, write

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from appliance.lua.folder import Folder, find_stray
-from tests.cli.test_commands_line import LOOPBACK, ended
+from tests.cli.commands import LOOPBACK, ended
 from tests.fakes.app import open_app
 from tests.fakes.lua import automation, write
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+import pytest
+
 from appliance import config
 from appliance.adapters.matter.kind import Matter
 from appliance.adapters.matter.probe import probe
 from appliance.adapters.matter.simulator import MatterSimulator
-from tests.cli.test_backup import Command, command
+from tests.cli.commands import Command
 from tests.cli.test_doctor import Findings
 from tests.fakes.rows import each_row
-
-__all__ = ["command"]
 
 
 async def _ask(server: MatterSimulator) -> tuple[bool, str]:
@@ -43,7 +43,9 @@ def test_a_server_on_this_machine_is_not_a_risk(url: str) -> None:
     assert config.parse(f'[adapters.matter]\nurl = "{url}"\n', "home.toml", {}).warnings == ()
 
 
-def test_a_server_at_another_machine_is_a_warning_of_check_and_doctor(tmp_path: Path, command: Command) -> None:
+def test_a_server_at_another_machine_is_a_warning_of_check_and_doctor(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     file = tmp_path / "config" / "default.toml"
     file.parent.mkdir()
     file.write_text('[adapters.upstairs]\ntype = "matter"\nurl = "ws://192.0.2.1:1/ws"\n')
@@ -51,4 +53,7 @@ def test_a_server_at_another_machine_is_a_warning_of_check_and_doctor(tmp_path: 
     reported = f"names a server on another machine; {risk}"
     [warning] = config.load(file, {}).warnings
     assert warning == f"{file}:3: adapters.upstairs.url {reported}"
-    assert Findings(command(tmp_path, "doctor")).of("adapter")[0] == ("care", f"upstairs: url {reported}")
+    assert Findings(Command(capsys, monkeypatch)(tmp_path, "doctor")).of("adapter")[0] == (
+        "care",
+        f"upstairs: url {reported}",
+    )

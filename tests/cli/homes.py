@@ -15,6 +15,7 @@ import orjson
 from appliance.cli import archive
 from appliance.store.restore import read_document, replace_document
 from tests.cli.commands import KEY, LOOPBACK, box
+from tests.fakes.lua import write
 
 HOME: Mapping[str, Any] = {
     "room/kitchen": {"name": "Kitchen"},
@@ -25,6 +26,7 @@ HOME: Mapping[str, Any] = {
 }
 CARD = {"bytes_written": 7, "syncs": 3, "since": "2026-01-01T00:00:00.000Z"}
 PAGE = {"kind": "lares-backup", "format": 1, "version": "1", "created_at": "2026-01-01", "main": "default.toml"}
+BERLIN = '[locale]\ntimezone = "Europe/Berlin"\nlatitude = 52.52\nlongitude = 13.40\n'
 
 
 def ask(url: str, method: str, path: str, body: Any = None) -> Any:
@@ -80,3 +82,19 @@ def entries(page: Mapping[str, Any] = PAGE, state: Any = HOME) -> dict[str, byte
         "config/default.toml": LOOPBACK,
     }
     return {name: text.encode() for name, text in result.items()}
+
+
+def furnish(folder: Path, text: str, *automations: str) -> Path:
+    """Create a box with this configuration and these automations."""
+    box(folder, LOOPBACK + text)
+    return write(folder, {f"automations/{number}.lua": each for number, each in enumerate(automations)})
+
+
+def image(folder: Path) -> Mapping[str, Any]:
+    """Return the contents of the folder with their modification times."""
+    files = [file for file in sorted(folder.rglob("*")) if file.name not in ("out", "err")]
+    return {
+        str(file): (file.stat().st_mtime_ns, file.stat().st_mode, file.is_file() and file.read_bytes())
+        for file in files
+        if not file.name.endswith((".out", ".err", ".log"))
+    }

@@ -9,21 +9,19 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from appliance.cli.simulation.printer import MAX_EQUAL_LINES
-from tests.cli.commands import LOOPBACK, ROOT, WITH_KEY, box, ended, environment, lares
-from tests.cli.homes import ask, home
+from tests.cli.commands import LOOPBACK, ROOT, WITH_KEY, ended, environment, lares
+from tests.cli.homes import BERLIN, ask, furnish, home, image
 from tests.fakes.lua import automation, scene, write
 from tests.fakes.recipes import filled
 
 pytestmark = pytest.mark.slow
 
-BERLIN = '[locale]\ntimezone = "Europe/Berlin"\nlatitude = 52.52\nlongitude = 13.40\n'
 LAMP = "desk:light:0"
 
 MORNING = automation("morning", "{ type = 'wall_clock', hour = 7, minute = 0 }")
@@ -38,27 +36,11 @@ DARK = automation(
 )
 
 
-def furnish(folder: Path, text: str, *automations: str) -> Path:
-    """Create a box with this configuration and these automations."""
-    box(folder, LOOPBACK + text)
-    return write(folder, {f"automations/{number}.lua": each for number, each in enumerate(automations)})
-
-
 def lines(folder: Path, *arguments: str) -> list[Any]:
     """Return the output of a simulation as objects."""
     result = ended(folder, "simulate", "--json", *arguments)
     assert result.code == 0, result
     return [json.loads(line) for line in result.out.splitlines()]
-
-
-def image(folder: Path) -> Mapping[str, Any]:
-    """Return the contents of the folder with their modification times."""
-    files = [file for file in sorted(folder.rglob("*")) if file.name not in ("out", "err")]
-    return {
-        str(file): (file.stat().st_mtime_ns, file.stat().st_mode, file.is_file() and file.read_bytes())
-        for file in files
-        if not file.name.endswith((".out", ".err", ".log"))
-    }
 
 
 def test_simulate_prints_runs_in_order_with_local_times(tmp_path: Path) -> None:

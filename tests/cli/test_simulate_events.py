@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.commands import Ended, ended
-from tests.cli.homes import home
-from tests.cli.test_simulate import BERLIN, furnish, image
+from tests.cli.homes import BERLIN, furnish, home, image
 from tests.fakes.lua import automation, write
 
 pytestmark = pytest.mark.slow

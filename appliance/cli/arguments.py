@@ -84,17 +84,80 @@ def build_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Parser)
     common = [_common(argparse.SUPPRESS)]
     _add_run(commands, common)
+    _add_demo(commands, common)
+    commands.add_parser("check", parents=common, help="list all errors of configuration and Lua files")
+    _add_init(commands, common)
+    _add_try_adapter(commands, common)
+    _add_backup(commands, common)
+    _add_restore(commands, common)
+    _add_upgrade(commands, common)
+    _add_simulate(commands, common)
+    _add_import(commands, common)
+    commands.add_parser("doctor", parents=common, help="check this box: files, permissions, clock, space, store, hub")
+    _add_clock(commands, common)
+    _add_history(commands, common)
+    _add_status(commands, common)
+    _add_devices(commands, common)
+    _add_why(commands, common)
+    commands.add_parser("reload", parents=common, help="reload Lua files and changed adapter sections")
+    _add_discover(commands, common)
+    _add_notify(commands, common)
+    _add_log(commands, common)
+    _add_completion(commands)
+    _add_help(commands)
+    _add_key(commands, common)
+    _explain(parser)
+    parser.set_defaults(parser=parser, commands=subcommands(parser))
+    return parser
+
+
+def _add_demo(commands: Any, common: Sequence[_Parser]) -> None:
     demo = commands.add_parser("demo", parents=common, help="run a hub with a simulated light, TV, and Matter server")
     demo.add_argument("--port", type=_port, metavar="N", help="the port on 127.0.0.1 (default: 3000, or a free port)")
     demo.add_argument(
         "--keep", type=PathText, metavar="DIR", help="save the home in this folder, and add virtual sensors"
     )
-    commands.add_parser("check", parents=common, help="list all errors of configuration and Lua files")
+
+
+def _add_init(commands: Any, common: Sequence[_Parser]) -> None:
     init = commands.add_parser("init", parents=common, help="write a new configuration")
-    _add_kinds(commands, common, init)
-    _add_backup(commands, common)
+    init.add_argument("folder", type=PathText, metavar="DIR", nargs="?", help="the folder in which to create config/")
+    init.add_argument(
+        "--adapter",
+        metavar="NAME",
+        help="copy the Lua file of a bundled adapter kind to config/adapters/, for editing",
+    )
+
+
+def _add_try_adapter(commands: Any, common: Sequence[_Parser]) -> None:
+    attempt = commands.add_parser("try-adapter", parents=common, help="poll a Lua kind once, without a hub")
+    attempt.add_argument("name", metavar="NAME", nargs="?", help="a Lua kind, or a section with a Lua kind")
+    attempt.add_argument(
+        "--set", metavar="KEY=VALUE", action="extend", nargs="+", default=[], help="settings of the section"
+    )
+    attempt.add_argument(
+        "--command", dest="command_", nargs=2, metavar=("ID", "JSON"), help="then send this command to a device"
+    )
+    files = attempt.add_mutually_exclusive_group()
+    files.add_argument("--record", type=PathText, metavar="FILE", help="save requests and answers, without secrets")
+    files.add_argument("--replay", type=PathText, metavar="FILE", help="use a recording instead of the device")
+
+
+def _add_backup(commands: Any, common: Sequence[_Parser]) -> None:
+    backup = commands.add_parser("backup", parents=common, help="write state, configuration, and history to one file")
+    backup.add_argument("file", type=PathText, metavar="FILE", help="the archive to write")
+    backup.add_argument(
+        "--with-secrets", action="store_true", help="include secrets of Lua devices, such as pairing keys"
+    )
+    backup.add_argument("--without-history", action="store_true", help="omit the history")
+
+
+def _add_restore(commands: Any, common: Sequence[_Parser]) -> None:
     restore = commands.add_parser("restore", parents=common, help="restore a backup; stop the hub first")
     restore.add_argument("file", type=PathText, metavar="FILE", help="the archive to restore")
+
+
+def _add_upgrade(commands: Any, common: Sequence[_Parser]) -> None:
     upgrade = commands.add_parser("upgrade", parents=common, help="replace this version with another lares.pyz")
     upgrade.add_argument(
         "file",
@@ -104,6 +167,9 @@ def build_parser() -> argparse.ArgumentParser:
         help="the new lares.pyz, checked against FILE.sha256 if that file exists",
     )
     upgrade.add_argument("--rollback", action="store_true", help="restore the previous version")
+
+
+def _add_simulate(commands: Any, common: Sequence[_Parser]) -> None:
     simulate = commands.add_parser("simulate", parents=common, help="simulate automations for the next hours")
     simulate.add_argument("id", metavar="ID", nargs="?", help="only this automation, by id or name (default: all)")
     simulate.add_argument(
@@ -123,74 +189,72 @@ def build_parser() -> argparse.ArgumentParser:
         "--run", action="store_true", help="also run the Lua code, and print the commands that it sends"
     )
     simulate.add_argument("--json", action="store_true", help="print one JSON object per line")
+
+
+def _add_import(commands: Any, common: Sequence[_Parser]) -> None:
     import_ = commands.add_parser("import", help="import from another hub; overwrites nothing")
     hubs = import_.add_subparsers(dest="hub", metavar="HUB", required=True, parser_class=_Parser)
     homeassistant = hubs.add_parser(
         "homeassistant", parents=common, help="import rooms, names, and automations of a Home Assistant folder"
     )
     homeassistant.add_argument("folder", type=PathText, metavar="DIR", help="Home Assistant's configuration folder")
-    commands.add_parser("doctor", parents=common, help="check this box: files, permissions, clock, space, store, hub")
+
+
+def _add_clock(commands: Any, common: Sequence[_Parser]) -> None:
     clock = commands.add_parser("clock", help="trust a clock that is not synchronised")
     clocks = clock.add_subparsers(dest="do", metavar="COMMAND", required=True, parser_class=_Parser)
     clocks.add_parser("trust", parents=common, help="trust the current clock, also after restarts")
-    _add_reports(commands, common)
-    key = commands.add_parser("key", help="create, list, and revoke keys, also while the hub runs")
-    _add_key_commands(key, common)
-    _explain(parser)
-    parser.set_defaults(parser=parser, commands=subcommands(parser))
-    return parser
 
 
-def _add_backup(commands: Any, common: Sequence[_Parser]) -> None:
-    backup = commands.add_parser("backup", parents=common, help="write state, configuration, and history to one file")
-    backup.add_argument("file", type=PathText, metavar="FILE", help="the archive to write")
-    backup.add_argument(
-        "--with-secrets", action="store_true", help="include secrets of Lua devices, such as pairing keys"
+def _add_history(commands: Any, common: Sequence[_Parser]) -> None:
+    history = commands.add_parser("history", help="export the stored history")
+    subcommands = history.add_subparsers(dest="do", metavar="COMMAND", required=True, parser_class=_Parser)
+    export = subcommands.add_parser("export", parents=common, help="print one line per hour, change, or command")
+    export.add_argument(
+        "--start",
+        metavar="T",
+        help="the start, such as 2026-11-01, 2026-11-01T18:00, or 2026-11-01T17:00:00Z (default: all)",
     )
-    backup.add_argument("--without-history", action="store_true", help="omit the history")
+    export.add_argument("--end", metavar="T", help="the end, inclusive (default: now)")
+    forms = export.add_mutually_exclusive_group()
+    forms.add_argument("--csv", action="store_true", help="print a table (the default)")
+    forms.add_argument("--json", action="store_true", help="one JSON object per line")
 
 
-def _add_kinds(commands: Any, common: Sequence[_Parser], init: argparse.ArgumentParser) -> None:
-    init.add_argument("folder", type=PathText, metavar="DIR", nargs="?", help="the folder in which to create config/")
-    init.add_argument(
-        "--adapter",
-        metavar="NAME",
-        help="copy the Lua file of a bundled adapter kind to config/adapters/, for editing",
-    )
-    attempt = commands.add_parser("try-adapter", parents=common, help="poll a Lua kind once, without a hub")
-    attempt.add_argument("name", metavar="NAME", nargs="?", help="a Lua kind, or a section with a Lua kind")
-    attempt.add_argument(
-        "--set", metavar="KEY=VALUE", action="extend", nargs="+", default=[], help="settings of the section"
-    )
-    attempt.add_argument(
-        "--command", dest="command_", nargs=2, metavar=("ID", "JSON"), help="then send this command to a device"
-    )
-    files = attempt.add_mutually_exclusive_group()
-    files.add_argument("--record", type=PathText, metavar="FILE", help="save requests and answers, without secrets")
-    files.add_argument("--replay", type=PathText, metavar="FILE", help="use a recording instead of the device")
-
-
-def _add_reports(commands: Any, common: Sequence[_Parser]) -> None:
-    _add_history_commands(commands, common)
+def _add_status(commands: Any, common: Sequence[_Parser]) -> None:
     status = commands.add_parser("status", parents=common, help="show the state of the running hub")
     status.add_argument("--watch", action="store_true", help="refresh every two seconds")
     status.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def _add_devices(commands: Any, common: Sequence[_Parser]) -> None:
     devices = commands.add_parser("devices", parents=common, help="list devices, or show one with its commands")
     devices.add_argument(
         "text", metavar="TEXT", nargs="?", help="part of an id, alias, name, room, or kind (default: all)"
     )
     devices.add_argument("--json", action="store_true", help="print a JSON list")
+
+
+def _add_why(commands: Any, common: Sequence[_Parser]) -> None:
     why = commands.add_parser("why", parents=common, help="explain an automation, scene, or device")
     why.add_argument("id", metavar="ID", help="the id, alias, or name of an automation, scene, or device")
     why.add_argument("--json", action="store_true", help="print one JSON object")
-    commands.add_parser("reload", parents=common, help="reload Lua files and changed adapter sections")
+
+
+def _add_discover(commands: Any, common: Sequence[_Parser]) -> None:
     discover = commands.add_parser("discover", parents=common, help="find devices in the local network")
     discover.add_argument("--seconds", default="3", metavar="N", help="the seconds to listen (default: 3)")
     discover.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def _add_notify(commands: Any, common: Sequence[_Parser]) -> None:
     notify = commands.add_parser("notify", parents=common, help="send a test message through a section")
     notify.add_argument("section", metavar="SECTION", help="SECTION or SECTION:OPERATION (default: send)")
     notify.add_argument("text", metavar="TEXT", help="the message")
     notify.add_argument("--title", help="its title")
+
+
+def _add_log(commands: Any, common: Sequence[_Parser]) -> None:
     log = commands.add_parser("log", parents=common, help="print the latest lines of the running hub's log")
     log.add_argument("-f", "--follow", action="store_true", help="keep printing new lines")
     log.add_argument(
@@ -202,23 +266,20 @@ def _add_reports(commands: Any, common: Sequence[_Parser]) -> None:
         "--lines", type=_lines, default=100, metavar="N", help="the number of earlier lines (default: 100)"
     )
     log.add_argument("--json", action="store_true", help="print one JSON object per line")
+
+
+def _add_completion(commands: Any) -> None:
     completion = commands.add_parser("completion", help="print the completion script of a shell")
     completion.add_argument("shell", choices=SHELLS, help="the shell")
+
+
+def _add_help(commands: Any) -> None:
     help_ = commands.add_parser("help", help="explain a command or the exit codes")
     help_.add_argument("topic", nargs="?", metavar="COMMAND", help="a command, or exit-codes")
 
 
-def _explain(parser: argparse.ArgumentParser, path: str = "") -> None:
-    """Add the examples of each command to its help."""
-    for name, child in subcommands(parser).items():
-        full = f"{path} {name}".strip()
-        child.formatter_class = argparse.RawDescriptionHelpFormatter
-        if examples := EXAMPLES.get(full):
-            child.epilog = "\n  ".join(["examples:" if len(examples) > 1 else "example:", *examples])
-        _explain(child, full)
-
-
-def _add_key_commands(key: argparse.ArgumentParser, common: Sequence[_Parser]) -> None:
+def _add_key(commands: Any, common: Sequence[_Parser]) -> None:
+    key = commands.add_parser("key", help="create, list, and revoke keys, also while the hub runs")
     subcommands = key.add_subparsers(dest="do", metavar="COMMAND", required=True, parser_class=_Parser)
     create = subcommands.add_parser(
         "create", parents=common, help="create a key; print only its secret on standard output"
@@ -232,19 +293,14 @@ def _add_key_commands(key: argparse.ArgumentParser, common: Sequence[_Parser]) -
     subcommands.add_parser("reset-master", parents=common, help="create a new master key; the old one stops working")
 
 
-def _add_history_commands(commands: Any, common: Sequence[_Parser]) -> None:
-    history = commands.add_parser("history", help="export the stored history")
-    subcommands = history.add_subparsers(dest="do", metavar="COMMAND", required=True, parser_class=_Parser)
-    export = subcommands.add_parser("export", parents=common, help="print one line per hour, change, or command")
-    export.add_argument(
-        "--start",
-        metavar="T",
-        help="the start, such as 2026-11-01, 2026-11-01T18:00, or 2026-11-01T17:00:00Z (default: all)",
-    )
-    export.add_argument("--end", metavar="T", help="the end, inclusive (default: now)")
-    forms = export.add_mutually_exclusive_group()
-    forms.add_argument("--csv", action="store_true", help="print a table (the default)")
-    forms.add_argument("--json", action="store_true", help="one JSON object per line")
+def _explain(parser: argparse.ArgumentParser, path: str = "") -> None:
+    """Add the examples of each command to its help."""
+    for name, child in subcommands(parser).items():
+        full = f"{path} {name}".strip()
+        child.formatter_class = argparse.RawDescriptionHelpFormatter
+        if examples := EXAMPLES.get(full):
+            child.epilog = "\n  ".join(["examples:" if len(examples) > 1 else "example:", *examples])
+        _explain(child, full)
 
 
 def _common(default: str | None) -> _Parser:

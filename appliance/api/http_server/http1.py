@@ -8,7 +8,7 @@ from http import HTTPStatus
 from typing import Any, cast
 
 from sanic import Request
-from sanic.exceptions import BadRequest, ExpectationFailed, PayloadTooLarge, RequestCancelled, RequestTimeout
+from sanic.exceptions import BadRequest, ExpectationFailed, PayloadTooLarge, RequestTimeout
 from sanic.helpers import has_message_body
 from sanic.http import Http, Stage
 from sanic.response import HTTPResponse
@@ -87,18 +87,6 @@ class StrictHttp1(Http):
                 last.stream = None
             for name in ("request", "response", "response_func", "exception"):
                 setattr(self, name, None)
-
-    async def error_response(self, exception: Exception) -> None:
-        """Send the error. Afterwards, drop the error's traceback, because the traceback would keep a reference cycle.
-
-        If the client is gone, end the connection, because an unread response would cost more than its request.
-        """
-        if isinstance(exception, RequestCancelled):
-            raise RequestCancelled from None  # raising `exception` itself would create a reference cycle
-        try:
-            await super().error_response(exception)
-        finally:
-            exception.__traceback__ = None
 
     async def http1_request_header(self) -> None:
         """Parse the head of the next request. Raise errors with status 400, 408, 413, 417, or 501."""

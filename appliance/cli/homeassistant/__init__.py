@@ -2,5 +2,5 @@
 
 Read in this order: `installation` (the whole folder), `entities` (entity → device and attribute), `templates`
 (Jinja → Lua), `conditions`, `triggers`, `actions`, `waits`, and `automation`, which writes one file. `scripts` and
-`scenes` use the same parts.
+`scenes` use the same parts. `records` and `config_files` write the results.
 """

@@ -1,0 +1,121 @@
+"""Writes the home's location, and the translated automations, scripts, and scenes, to the configuration folder."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from appliance import config
+from appliance.cli.homeassistant import scenes, scripts
+from appliance.cli.homeassistant.automation import MARK, LuaFile, translate, translate_times
+from appliance.cli.homeassistant.entities import Entities
+from appliance.cli.homeassistant.installation import Installation
+from appliance.cli.homeassistant.not_translated import NotTranslated
+from appliance.cli.homeassistant.records import Step
+from appliance.cli.terminal import counted
+from appliance.errors import LaresError, StartFailed
+from appliance.store.disk import write_file
+from appliance.tables.plain_files import read_plain
+
+MODULE = Path("scripts") / "homeassistant.lua"
+"""The name of the script that the translated automations require."""
+
+
+def import_locale(locale: Mapping[str, Any], file: Path) -> list[Step]:
+    """Set the time zone and coordinates if they still have their initial values."""
+    text = read_plain(file).decode()
+    stated = config.parse_toml(text, str(file)).get("locale", {})
+    missing = {key: each for key, each in locale.items() if stated.get(key, "UTC") == "UTC" and each != "UTC"}
+    changed = text
+    for key, value in missing.items():
+        changed = _with_locale(changed, f"{key} = {json.dumps(value)}")
+    try:
+        config.parse(changed, str(file), {})
+    except LaresError as fault:
+        return [(False, f"locale: {fault}")] if missing else []
+    if missing:
+        _write(file, changed, file.stat().st_mode & 0o777)
+    return [(True, f"locale.{key} = {json.dumps(each)}") for key, each in missing.items()]
+
+
+def _with_locale(text: str, line: str) -> str:
+    """Set a line in `[locale]`. If the section has a line or a comment with the same key, replace this line."""
+    key = line.split(" ", maxsplit=1)[0]
+    head, header, rest = text.partition("[locale]\n")
+    if not header:
+        return f"{text}\n[locale]\n{line}\n"
+    following = re.search(r"^\[", rest, re.MULTILINE)
+    section, more = (rest[: following.start()], rest[following.start() :]) if following else (rest, "")
+    stated = re.compile(rf"^(?:# )?{key} = .*$", re.MULTILINE)
+    section = stated.sub(line, section, count=1) if stated.search(section) else f"{line}\n{section}"
+    return head + header + section + more
+
+
+def import_files(installation: Installation, entities: Entities, folder: Path) -> list[Step]:
+    """Write one Lua file per automation, script, and scene, and their common module."""
+    steps: list[Step] = []
+    taken = {name: _taken(folder / name) for name in ("automations", "scenes", "scripts")}
+    taken["scripts"].add(MODULE.stem)
+    for what, make in _makers(installation, entities, taken):
+        try:
+            made = make()
+        except NotTranslated as reason:
+            steps.append((False, f"{what}: {reason}"))
+            continue
+        except Exception:  # one unexpected file must not prevent the import of the others
+            steps.append((False, f"{what}: unknown format; please report this file"))
+            continue
+        target, kind = folder / made.folder / f"{made.id}.lua", what.split(" ")[0]
+        if target.exists() or target.is_symlink():
+            steps.append((False, f"{kind} {made.name}: {target} exists already"))
+            continue
+        _write(target, made.text)
+        parts = f"; {counted(len(made.problems), 'part')} to translate by hand" if made.problems else ""
+        steps.append((True, f"{kind} {made.name}: {target}{parts}"))
+        steps += [(False, f"  {made.id}: {problem}") for problem in made.problems]
+    module = folder / MODULE
+    if any(is_imported for is_imported, _ in steps) and not module.exists():
+        _write(module, _module(installation.locale))
+    return steps
+
+
+def _makers(
+    installation: Installation, entities: Entities, taken: Mapping[str, set[str]]
+) -> Iterator[tuple[str, Callable[[], LuaFile]]]:
+    """Yield the description and the translation function of each file. The caller must call each function before
+    it requests the next pair."""
+    scene_ids = iter(scripts.prepare(entities, taken))
+    for origin, each in installation.scenes:
+        yield f"scene ({origin})", partial(scenes.translate_scene, origin, each, entities, scene_ids)
+    for origin, key, each in installation.scripts:
+        yield f"script ({origin})", partial(scripts.translate_script, origin, key, each, entities)
+    for origin, each in installation.automations:
+        yield f"automation ({origin})", partial(translate, each, origin, entities, taken["automations"])
+    if entities.timers:
+        yield "automation (times)", partial(translate_times, entities, taken["automations"])
+
+
+def _taken(folder: Path) -> set[str]:
+    """Return the ids of existing files that no import has written."""
+    files = folder.glob("*.lua")
+    return {each.stem for each in files if MARK not in read_plain(each).decode(errors="replace")}
+
+
+def _module(locale: Mapping[str, Any]) -> str:
+    """Return the common module with the coordinates of the home."""
+    text = (Path(__file__).parent / MODULE.name).read_text(encoding="utf-8")
+    coordinates = f"{locale.get('latitude', 0)}, {locale.get('longitude', 0)}"
+    return text.replace("LATITUDE, LONGITUDE = 0, 0", f"LATITUDE, LONGITUDE = {coordinates}")
+
+
+def _write(file: Path, text: str, mode: int = 0o644) -> None:
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_file(file, text.encode(), mode)
+    except OSError as error:
+        raise StartFailed(f"cannot write {file}: {error.strerror}", os.EX_CANTCREAT) from None

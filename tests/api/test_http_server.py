@@ -33,7 +33,7 @@ import appliance.cli.main
 import appliance.cli.process.serve
 assert "sanic" not in sys.modules
 import appliance.cli.process.api_server
-print({"html5tagger", "tracerite", "importlib.metadata", "multiprocessing.util", "pickle"} & sys.modules.keys())
+print({"html5tagger", "tracerite", "importlib.metadata", "multiprocessing.util"} & sys.modules.keys())
 """
 """The imports of `lares run`, in their order."""
 

@@ -27,13 +27,16 @@ def response_status(error: Exception) -> int:
 
 
 def error_response(request: Request, error: Exception) -> HTTPResponse:
-    """Return the response to a failed request: always JSON with `error` and `code`, never a traceback.
+    """Return the response to a failed request: always JSON with `error` and `code`, never a traceback. For the text
+    of a file, `errors` lists the errors.
 
     The response to an unexpected error is 500 with a fixed sentence; the log contains the message and the traceback.
     """
     status = response_status(error)
     if isinstance(error, errors.LaresError) and status != 500:
-        return _response(status, str(error), error.code, _headers_of(error))
+        faults = error.faults if isinstance(error, errors.InvalidFile) else ()
+        more = {"errors": list(map(FILE_FAULT, faults))} if faults else {}
+        return json_response(error_body(str(error), error.code, **more), status, _headers_of(error))
     if isinstance(error, SanicException) and status != 500:
         return _response(status, _sentence(error), SANIC_CODES[status], error.headers)
     log.error("%s %s failed: %s: %s", request.method, request.path, type(error).__name__, error, exc_info=error)
@@ -43,11 +46,6 @@ def error_response(request: Request, error: Exception) -> HTTPResponse:
 def error_body(message: str, code: str, **more: Any) -> dict[str, Any]:
     """Return the body of an error response. `message` is a sentence, and `code` is one of `CODES`."""
     return {"error": message.encode(errors="replace").decode(), "code": code, **more}
-
-
-def invalid_text_body(error: errors.InvalidFile) -> dict[str, Any]:
-    """Return the body that lists the errors of a text for a file."""
-    return error_body(str(error), error.code, errors=[FILE_FAULT(each) for each in error.faults])
 
 
 def invalid_files_body(failed: errors.ConfigFailed) -> dict[str, Any]:

@@ -366,7 +366,8 @@ async def test_every_error_has_a_status_and_its_own_message() -> None:
         error = kind(*WORDS.get(kind, ("a sentence",)))
         status, body = answer_of(error)
         assert status == status_of(error) == CODES[error.code].status, kind
-        assert body == {"error": str(error), "code": error.code}
+        more = {"errors": [{"line": 12, "message": "boo"}]} if kind is errors.InvalidFile else {}
+        assert body == {"error": str(error), "code": error.code, **more}
         answer = error_response(cast("Request", Asked()), error)
         for name, value in CODES[error.code].headers.items():
             assert answer.headers[name] == value

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from appliance.api.error_responses import error_body, invalid_text_body
+from appliance.api.error_responses import error_body
 from appliance.api.limits import MAX_FILE_BODY_BYTES
 from appliance.api.responses import json_response
 from appliance.api.roles import Role
 from appliance.api.route import ApiResource, Call, route
 from appliance.api.schemas import FILE_FAULT, SAVED_FILE
 from appliance.api.validation import body_check, nullable, text
-from appliance.errors import Invalid, InvalidFile, NotFound
+from appliance.errors import Invalid, NotFound
 from appliance.tables.fields import Field
 from appliance.tables.json_schema import COUNT, INSTANT, TEXT, array_of, one_of, record
 
@@ -64,10 +64,7 @@ class FilesApi(ApiResource):
     async def put(self, call: Call, file_path: str) -> object:
         """Check and save the text. The previous text becomes a version. An empty `version` means a new file."""
         stated = await call.body()
-        try:
-            return await self.hub.files.save(file_path, stated["text"], stated["version"])
-        except InvalidFile as error:
-            return json_response(invalid_text_body(error), 400)
+        return await self.hub.files.save(file_path, stated["text"], stated["version"])
 
     @route("DELETE", "/files/<file_path>", Role.ADMIN, statuses=(204, 405, 503))
     async def remove(self, call: Call, file_path: str) -> object:

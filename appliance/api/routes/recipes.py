@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from appliance.api.error_responses import invalid_text_body
-from appliance.api.responses import json_response
 from appliance.api.roles import Role
 from appliance.api.route import ApiResource, Call, route
 from appliance.api.schemas import SAVED_FILE
 from appliance.api.validation import body_check, table, text
-from appliance.errors import InvalidFile
 from appliance.home.texts import name
 from appliance.tables.fields import Field
 from appliance.tables.json_schema import ANY, TEXT, array_of, maybe, one_of, record
@@ -43,7 +40,4 @@ class RecipesApi(ApiResource):
         """Write an automation or scene from the recipe, with the checks of a save. An existing file returns 409."""
         recipe = await self.hub.recipes.get(recipe_id)
         stated = await call.body()
-        try:
-            return await self.hub.recipes.use(recipe, stated["file"], stated["name"], stated["values"])
-        except InvalidFile as error:
-            return json_response(invalid_text_body(error), 400)
+        return await self.hub.recipes.use(recipe, stated["file"], stated["name"], stated["values"])

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from appliance.api.error_responses import invalid_text_body
 from appliance.api.limits import MAX_FILE_BODY_BYTES
-from appliance.api.responses import json_response
 from appliance.api.roles import Role
 from appliance.api.route import ApiResource, Call, route
 from appliance.api.schemas import SAVED_FILE
 from appliance.api.validation import body_check, boolean, nullable, table, text
-from appliance.errors import InvalidFile
 from appliance.files.kind_forms import list_kind_forms
 from appliance.home.json_shapes import DEVICE
 from appliance.tables.fields import Field
@@ -88,18 +85,12 @@ class SectionsApi(ApiResource):
         """Set keys of a section, after the checks of a save. null removes a key, and `***` keeps a secret."""
         stated = await call.body()
         kind, values, version = stated["kind"], stated["values"], stated["version"]
-        try:
-            return await self.hub.sections.save(name, kind, values, version, is_new=stated["is_new"])
-        except InvalidFile as error:
-            return json_response(invalid_text_body(error), 400)
+        return await self.hub.sections.save(name, kind, values, version, is_new=stated["is_new"])
 
     @route("DELETE", "/files/sections/<name>", Role.ADMIN, statuses=(204, 400, 503))
     async def remove(self, call: Call, name: str) -> object:
         """Remove a section from the configuration, and stop its adapter."""
-        try:
-            await self.hub.sections.remove(name)
-        except InvalidFile as error:
-            return json_response(invalid_text_body(error), 400)
+        await self.hub.sections.remove(name)
         return None
 
     @route(
@@ -115,9 +106,4 @@ class SectionsApi(ApiResource):
         """Start a section for at most 10 seconds without saving it. Return its devices, or its error."""
         stated = await call.body()
         kind, values = stated["kind"], stated["values"]
-        try:
-            return await self.hub.sections.try_section(
-                name, kind, values, text=stated["text"], replay=stated["replay"]
-            )
-        except InvalidFile as error:
-            return json_response(invalid_text_body(error), 400)
+        return await self.hub.sections.try_section(name, kind, values, text=stated["text"], replay=stated["replay"])

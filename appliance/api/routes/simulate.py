@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from appliance.api.error_responses import invalid_text_body
 from appliance.api.limits import MAX_FILE_BODY_BYTES
-from appliance.api.responses import json_response
 from appliance.api.roles import Role
 from appliance.api.route import ApiResource, Call, route
 from appliance.api.simulation import MAX_SIMULATED_HOURS, SimulationRequest
@@ -76,7 +74,7 @@ class SimulationApi(ApiResource):
         if path is not None:
             checked = await self.hub.files.check(path, given)
             if checked.errors:
-                return json_response(invalid_text_body(InvalidFile(path, checked.errors)), 400)
+                raise InvalidFile(path, checked.errors)
             given = await self.hub.files.with_secrets(path, given)
         asked = SimulationRequest(
             path=path,
@@ -86,7 +84,4 @@ class SimulationApi(ApiResource):
             events=stated["events"],
             runs_lua=stated["run"],
         )
-        try:
-            return await self.parts.simulate(asked, await self.hub.recorder.list_present(HOME_STATE_PREFIXES))
-        except InvalidFile as error:
-            return json_response(invalid_text_body(error), 400)
+        return await self.parts.simulate(asked, await self.hub.recorder.list_present(HOME_STATE_PREFIXES))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from resource import getpagesize
 
@@ -69,6 +70,7 @@ def resident_bytes() -> int:
         return 0
 
 
+@cache
 def _find(name: str) -> Callable[..., object] | None:
     try:
         import ctypes  # Python builds for routers may lack ctypes

@@ -287,9 +287,12 @@ class Timers:
         if timer.call is not None:
             self._scheduler.cancel(timer.call)
         left = max(0.0, due - self._clock.monotonic())
-        timer.call = self._scheduler.after(f"timer '{timer.name}'", left, partial(self._end, timer))
+        timer.call = self._scheduler.after(f"timer '{timer.name}'", left, partial(self._end_named, timer.name))
 
-    def _end(self, timer: RunningTimer, _: float = 0.0) -> None:
+    def _end_named(self, name: str, _: float) -> None:
+        self._end(self._timers[name])
+
+    def _end(self, timer: RunningTimer) -> None:
         """End the timer. Timers that end at the same moment are ended together."""
         timer.is_over = True
         self._over[timer] = None

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from appliance.automations.timers import MAX_BYTES_IN_ALL, MAX_TIMER_PAYLOAD_BYTES, NO_DEVICES
+from appliance.automations.timers import MAX_BYTES_IN_ALL, MAX_TIMER_PAYLOAD_BYTES, NO_DEVICES, RunningTimer
 from appliance.errors import Invalid, NotFound, StoreFailed
 from tests.automations.homes import NOW
 from tests.fakes.automations import Bench, Card, automation, bench
@@ -44,6 +45,18 @@ class SlowCard(Card):
 
 async def start(it: Bench, name: str = "off", secs: float = 600, payload: object = None) -> None:
     await it.parts.timers.start(name, secs, payload, "automation:a")
+
+
+async def test_a_restarted_timer_is_freed_without_a_garbage_collection(tmp_path: Path) -> None:
+    async with bench(tmp_path, automation(OFF)) as it:
+        gc.collect()
+        gc.disable()
+        try:
+            for number in range(500):
+                await start(it, payload=number)
+            assert sum(isinstance(each, RunningTimer) for each in gc.get_objects()) == 1
+        finally:
+            gc.enable()
 
 
 async def test_a_timer_fires_once_with_its_payload(tmp_path: Path) -> None:

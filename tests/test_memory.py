@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from appliance.allocator import resident_bytes, serve_python
 from appliance.cli.process.garbage import (
+    COLLECTION_THRESHOLDS,
     DEVICES_PER_EXCLUSION,
     GROWTH_BYTES,
     exclude_devices,
@@ -61,6 +62,26 @@ def test_objects_of_new_devices_are_excluded_once() -> None:
     registry.restore(Layout(), restored)
     exclude_devices(bus)
     assert is_excluded_after(DEVICES_PER_EXCLUSION)
+
+
+def test_collections_while_many_objects_appear_are_small() -> None:
+    sizes: list[int] = []
+
+    def note(phase: str, info: dict[str, int]) -> None:
+        if phase == "start" and info["generation"] == 1:
+            sizes.append(sum(len(gc.get_objects(each)) for each in (0, 1)))
+
+    gc.collect()
+    before = gc.get_threshold()
+    gc.set_threshold(*COLLECTION_THRESHOLDS)
+    gc.callbacks.append(note)
+    try:
+        alive = [[number] for number in range(100_000)]
+    finally:
+        gc.callbacks.remove(note)
+        gc.set_threshold(*before)
+    assert len(alive) == 100_000
+    assert 0 < max(sizes) <= 4_000
 
 
 def test_returning_memory_continues_until_it_is_cancelled() -> None:

@@ -13,11 +13,12 @@ from appliance.clock import Clock
 from appliance.home.bus import Bus
 from appliance.home.events import DeviceRemoved, DeviceStateChanged, Event
 
-COLLECTION_THRESHOLDS = (700, 10, 50)
+COLLECTION_THRESHOLDS = (700, 3, 170)
 """The thresholds of garbage collection. For the first generation, the threshold is a number of objects. For the other
 generations, the threshold is a number of collections of the previous generation.
 
-A full collection blocks the loop, so it must be rare.
+A collection blocks the loop for up to 0.7 ms per 1,000 objects. The second threshold keeps collections small while
+hundreds of automations run. A full collection must be rare.
 """
 
 DEVICES_PER_EXCLUSION = 50
@@ -26,7 +27,7 @@ DEVICES_PER_EXCLUSION = 50
 CHECK_SECS = 10.0
 """Seconds between two checks of the process's memory."""
 
-MAX_COLLECTED = 50_000
+MAX_COLLECTED = 30_000
 """Maximum number of objects in an additional collection, so that the collection does not block the loop."""
 
 GROWTH_BYTES = 3 << 20

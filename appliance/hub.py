@@ -283,8 +283,11 @@ class Hub:
         clock."""
         return any(executor.is_working(until) for executor in self.executors)
 
-    def abort_all(self) -> None:
-        """Cancel all running executions and commands. Callers that are waiting for a result get an error."""
+    async def abort_all(self) -> None:
+        """Cancel all running executions and commands. Callers that are waiting for a result get an error. Before,
+        store the state, because the end of hundreds of executions takes long on a busy machine."""
+        if self.is_working(inf):
+            await self._record_stored()
         self._unfinished.end_all()
         for executor in self.executors:
             executor.cancel_all()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import re
 from pathlib import Path
 from typing import Any
@@ -99,7 +100,27 @@ async def test_a_sleep_that_the_stop_ends_leaves_a_log_line(tmp_path: Path, capl
     async with open_app(root=write(tmp_path, FILES)) as app:
         running = await started(app, "/scenes/sleepy/execute", 1)
         await until(lambda: list_executions(app.hub.executors)[0].status == "waiting")
-        app.hub.abort_all()
+        await app.hub.abort_all()
         await running
     interrupted = "scene:sleepy was interrupted because the hub is stopping; its activity: sleep until"
     assert [each for each in caplog.messages if interrupted in each]
+
+
+async def test_the_state_is_stored_before_the_stop_ends_executions(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "lua")
+    was_stored: list[bool] = []
+    async with open_app(root=write(tmp_path, FILES)) as app:
+
+        def note(record: logging.LogRecord) -> bool:
+            was_stored.append(app.hub.is_stored)
+            return True
+
+        running = await started(app, "/scenes/sleepy/execute", 1)
+        await until(lambda: list_executions(app.hub.executors)[0].status == "waiting")
+        caplog.handler.addFilter(note)
+        await app.hub.abort_all()
+        await running
+        caplog.handler.removeFilter(note)
+    assert was_stored and all(was_stored)

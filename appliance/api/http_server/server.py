@@ -50,7 +50,7 @@ class Work(Protocol):
     def is_working(self, until: float) -> bool:
         """Return whether any running work could still end by `until`, a time in seconds of the monotonic clock."""
 
-    def abort_all(self) -> None:
+    async def abort_all(self) -> None:
         """Cancel all running work. Requests that are waiting for this work get an error."""
 
 
@@ -128,7 +128,7 @@ class Server:
         until = self._work.stop_began + self._limits.stop_secs
         while self._clock.monotonic() < until and (self._connections or self._work.is_working(until)):
             await self._close_idle(closing)
-        self._work.abort_all()
+        await self._work.abort_all()
         until = max(until, self._clock.monotonic()) + self._limits.abort_secs
         while self._clock.monotonic() < until and self._connections:
             await self._close_idle(closing)

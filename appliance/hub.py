@@ -302,7 +302,7 @@ class Hub:
             self.timezone,
             months=self._store.months,
             write_on=self._store.thread.run,
-            is_trusted=self.recorder.trust.is_trusted,
+            is_trusted=self._store.clock_trust.is_trusted,
             lines_to=partial(LinePost, session.open, self.clock),
         )
 
@@ -354,7 +354,7 @@ class Hub:
         return await build_publishers(name, settings, secrets, home, self.clock, root, brokers)
 
     def _build_environment(self) -> Environment:
-        trust, stopped_at = self.recorder.trust, self._store.stopped_at
+        trust, stopped_at = self._store.clock_trust, self._store.stopped_at
         watch = ClockWatch(self.clock, trust, self.steps, began=self.began, stopped_at=stopped_at)
         limits = self._config.automations.runner
         return Environment(self.registry, self.bus, watch, self.document, limits=limits)

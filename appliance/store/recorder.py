@@ -23,7 +23,7 @@ from appliance.home.model import Device
 from appliance.home.registry import Registry
 from appliance.store.card_counts import CardCounter
 from appliance.store.changed_devices import ChangedDevices
-from appliance.store.clock_trust import ClockTrust, forgetting, newest_time
+from appliance.store.clock_trust import ClockTrust, forgetting
 from appliance.store.document import Document, encode_values
 from appliance.store.file_format import EncodedChanges
 from appliance.store.record_keys import CARD, DEVICE_PREFIX, STATE_PREFIX
@@ -48,17 +48,20 @@ log = logging.getLogger("store")
 class Recorder:
     """Writes changed device states and the document's overlay every `flush_secs`, and when the context is left. Every
     `COMPLETE_FLUSHES`th flush also writes minor values, and new numbers of devices whose earlier numbers have already
-    been written. `trust` decides whether the clock is trusted.
+    been written.
 
     Only the last flush writes whether a device is offline, because an outage alone does not justify a write. The next
     run uses this state to find the beginning of the outage.
     """
 
-    def __init__(self, registry: Registry, bus: Bus, document: Document, clock: Clock, *, flush_secs: float) -> None:
+    def __init__(
+        self, registry: Registry, bus: Bus, document: Document, clock: Clock, trust: ClockTrust, *, flush_secs: float
+    ) -> None:
         self._registry = registry
         self._bus = bus
         self._document = document
         self._clock = clock
+        self._trust = trust
         self._flush_secs = flush_secs
         self._changed = ChangedDevices()
         self._is_last = False
@@ -72,7 +75,6 @@ class Recorder:
             self._on_event, events.DeviceStateChanged, events.DeviceUpdated, events.DeviceRemoved, rank=Rank.RECORD
         )
         self._counter = CardCounter(self._document, self._clock)
-        self.trust = ClockTrust(self._clock, newest_time(self._document))
         self._is_forgotten = False
         self._tasks.start(self._keep_flushing(), "recorder")
         return self
@@ -105,17 +107,17 @@ class Recorder:
     async def _flush(self, *, is_complete: bool) -> None:
         due = self._changed.take_due()
         devices = await self._encode_steadily(due)
-        forgets = self.trust.forgotten is not None and not self._is_forgotten
+        forgets = self._trust.forgotten is not None and not self._is_forgotten
 
         def prepare(later: Mapping[str, Any], before: EncodedChanges) -> EncodedChanges:
             values = {key: value for key, value in later.items() if self._is_json(key, value)}
             get = self._document.get
             changes = {key: value for key, value in values.items() if is_changed(before.get(key, get(key)), value)}
             if forgets:
-                changes |= forgetting(self.trust, self._clock.now())
+                changes |= forgetting(self._trust, self._clock.now())
             if not changes and not devices:
                 return {}
-            card = self._counter.count(self.trust.time_to_store())
+            card = self._counter.count(self._trust.time_to_store())
             return {**devices, **encode_values({**changes, CARD: to_builtins(card)})}
 
         try:
@@ -178,9 +180,9 @@ class Recorder:
         """Trust the clock from now on, even after restarts. Return after the decision is stored, or raise
         `StoreFailed`."""
         now = self._clock.now()
-        await self._document.put_many({**forgetting(self.trust, now), CARD: to_builtins(self._counter.count(now))})
+        await self._document.put_many({**forgetting(self._trust, now), CARD: to_builtins(self._counter.count(now))})
         self._is_forgotten = True
-        self.trust.trust_now()
+        self._trust.trust_now()
 
     def figures(self) -> dict[str, Any]:
         """Return the number of bytes written today (UTC) and in all recorded runs."""

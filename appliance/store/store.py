@@ -15,6 +15,7 @@ from appliance.home.bus import Bus
 from appliance.home.model import DeviceKind
 from appliance.home.registry import Registry
 from appliance.store.adapter_secrets import AdapterSecrets
+from appliance.store.clock_trust import ClockTrust, newest_time
 from appliance.store.crashes import CrashCounter
 from appliance.store.disk import Disk
 from appliance.store.document import Document
@@ -48,6 +49,7 @@ class Store:
 
     thread: StoreThread
     document: Document
+    clock_trust: ClockTrust
     recorder: Recorder
     crashes: CrashCounter
     layout_changes: LayoutChanges
@@ -93,7 +95,15 @@ class Store:
             devices = await asyncio.to_thread(read_devices, self.document, layout, self._ignore_malformed)
             restored = (each for each in devices if each.kind in self._device_kinds.get(each.metadata.source, ()))
             self._registry.restore(layout, restored)
-            recorder = Recorder(self._registry, self._bus, self.document, self._clock, flush_secs=self._flush_secs)
+            self.clock_trust = ClockTrust(self._clock, newest_time(self.document))
+            recorder = Recorder(
+                self._registry,
+                self._bus,
+                self.document,
+                self._clock,
+                self.clock_trust,
+                flush_secs=self._flush_secs,
+            )
             self.recorder = await stack.enter_async_context(recorder)
             self.crashes = CrashCounter(self.document, self._clock, read_boot_id())
             layout_changes = LayoutChanges(self._registry, self.document, self._clock)
@@ -142,7 +152,7 @@ class Store:
 
     def _stop_time(self) -> datetime | None:
         """Return the time for the next hub, or None if the clock is not trusted."""
-        return self._clock.now() if self.recorder.trust.is_trusted() else None
+        return self._clock.now() if self.clock_trust.is_trusted() else None
 
     def _ignore_malformed(self, key: str, error: Exception) -> None:
         """Record that a stored value is malformed. The value is ignored and remains on the card."""

@@ -23,6 +23,7 @@ from appliance.errors import StoreFailed
 from appliance.history.execution_history import ExecutionStatus
 from appliance.home.bus import Bus
 from appliance.home.registry import Registry
+from appliance.store.clock_trust import ClockTrust
 from appliance.store.disk import Disk
 from appliance.store.document import Document, open_document
 from appliance.store.recorder import Recorder
@@ -292,7 +293,9 @@ async def test_a_fired_wait_is_removed_before_its_execution_begins(steps: tuple[
     automation."""
     clock, bus, disk = VirtualClock(), Bus(), HeldDisk(tmp_path)
     async with open_document(disk, clock) as document:
-        async with Recorder(Registry(bus, clock), bus, document, clock, flush_secs=300) as recorder:
+        async with Recorder(
+            Registry(bus, clock), bus, document, clock, ClockTrust(clock, NOW), flush_secs=300
+        ) as recorder:
             async with AutomationStates(document) as them, aclosing(StoredWaits(them, document)) as waits:
                 for key in ("one", "two"):
                     them.store_wait("a", key, StoredWait(began_at=1, event={}))

@@ -19,6 +19,7 @@ from appliance.errors import StoreFailed
 from appliance.home.bus import Bus
 from appliance.home.model import Device, DeviceKind, Observation, Report
 from appliance.home.registry import Registry
+from appliance.store.clock_trust import ClockTrust, newest_time
 from appliance.store.disk import Disk
 from appliance.store.document import Document, open_document
 from appliance.store.record_keys import CARD, STATE_PREFIX
@@ -31,6 +32,10 @@ from tests.fakes.moody_disk import MoodyDisk
 LATER = MADE_AT + timedelta(days=30)
 
 
+def new_recorder(registry: Registry, bus: Bus, document: Document, clock: VirtualClock) -> Recorder:
+    return Recorder(registry, bus, document, clock, ClockTrust(clock, newest_time(document)), flush_secs=300)
+
+
 @asynccontextmanager
 async def recording(
     folder: Path, clock: VirtualClock, disk: Disk | None = None
@@ -39,7 +44,7 @@ async def recording(
     same way as the hub."""
     async with open_document(disk or Disk(folder), clock) as document:
         bus = Bus()
-        async with Recorder(Registry(bus, clock), bus, document, clock, flush_secs=300) as recorder:
+        async with new_recorder(Registry(bus, clock), bus, document, clock) as recorder:
             yield recorder, document
 
 
@@ -74,7 +79,7 @@ async def test_a_device_that_is_stored_during_a_flush_keeps_its_newest_state(tmp
 
     async with (
         open_document(Disk(tmp_path), clock) as document,
-        Recorder(registry, bus, document, clock, flush_secs=300) as recorder,
+        new_recorder(registry, bus, document, clock) as recorder,
     ):
         show(1)
         flushing = asyncio.create_task(recorder.flush())
@@ -110,7 +115,7 @@ async def test_devices_that_change_during_a_flush_are_encoded_in_steps(tmp_path:
 
     async with (
         open_document(Disk(tmp_path), clock) as document,
-        Recorder(registry, bus, document, clock, flush_secs=300) as recorder,
+        new_recorder(registry, bus, document, clock) as recorder,
     ):
         show("old")
         flushing = asyncio.create_task(recorder.flush())
@@ -148,7 +153,7 @@ async def test_only_the_first_new_number_of_an_hour_is_written_soon(
 
     async with (
         open_document(Disk(tmp_path), clock) as document,
-        Recorder(registry, bus, document, clock, flush_secs=300) as recorder,
+        new_recorder(registry, bus, document, clock) as recorder,
     ):
         show({"battery": 1})
         await recorder.flush()
@@ -171,7 +176,7 @@ async def test_values_of_a_stopped_section_remain_even_if_a_flush_is_running(
     registry = Registry(bus, clock)
     async with (
         open_document(Disk(tmp_path), clock) as document,
-        Recorder(registry, bus, document, clock, flush_secs=300) as recorder,
+        new_recorder(registry, bus, document, clock) as recorder,
     ):
         for battery in (1, 2):
             seen = [
@@ -269,9 +274,10 @@ async def written_at(folder: Path, clock: VirtualClock, number: int) -> tuple[bo
     """Start the recorder, write something, and stop it. Return two values: whether the clock was trusted, and the
     stored time."""
     async with recording(folder, clock) as (recorder, document):
+        trust = ClockTrust(clock, newest_time(document))
         document.put_later("some/thing", {"number": number})
         await recorder.flush()
-        return recorder.trust.is_trusted(), stored(document, CARD)["at"]
+        return trust.is_trusted(), stored(document, CARD)["at"]
 
 
 async def test_a_clock_before_the_newest_stored_time_is_not_trusted(tmp_path: Path) -> None:
@@ -294,7 +300,6 @@ async def test_a_corrected_clock_is_trusted_after_a_restart(tmp_path: Path) -> N
     async with recording(tmp_path, clock) as (recorder, document):
         document.put_later("some/thing", {"number": 1})
         await recorder.flush()
-        assert recorder.trust.is_trusted()
         clock.set(LATER)
         document.put_later("some/thing", {"number": 2})
     assert await written_at(tmp_path, VirtualClock(LATER + timedelta(seconds=1)), 3) == (
@@ -306,7 +311,7 @@ async def test_a_corrected_clock_is_trusted_after_a_restart(tmp_path: Path) -> N
 async def test_a_value_without_json_is_reported_once_and_blocks_no_other(caplog: pytest.LogCaptureFixture) -> None:
     bus, clock = Bus(), VirtualClock()
     async with open_document(RecordingDisk(), clock) as document:
-        async with Recorder(Registry(bus, clock), bus, document, clock, flush_secs=300) as recorder:
+        async with new_recorder(Registry(bus, clock), bus, document, clock) as recorder:
             for turn in range(2):
                 document.put_later("automation/bad", {"text": "\ud800", "turn": turn})
                 document.put_later("automation/good", {"turn": turn})
@@ -319,7 +324,7 @@ async def test_a_durable_value_replaces_a_waiting_one_unless_it_fails(tmp_path: 
     clock, disk = VirtualClock(LATER), RecordingDisk()
     async with open_document(disk, clock) as document:
         bus = Bus()
-        async with Recorder(Registry(bus, clock), bus, document, clock, flush_secs=300):
+        async with new_recorder(Registry(bus, clock), bus, document, clock):
             document.put_later("timer/a", {"end": 1})
             await document.put_many({"timer/a": {"end": 2}})
             document.put_later("timer/b", {"end": 1})

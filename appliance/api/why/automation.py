@@ -25,7 +25,7 @@ WHY_MISSED = (
 
 async def explain_automation(hub: Hub, id_: str, known: HomeNames) -> Explanation:
     """Raise `NotFound` for an unknown id."""
-    automations, trust = hub.automations, hub.recorder.trust
+    automations, trust = hub.automations, hub.environment.clock_watch.trust
     view, file = automations.view(id_), automations.catalog.get(id_)
     definition = view.definition
     figures = automations.figures()["each"].get(id_, {})

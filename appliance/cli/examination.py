@@ -41,7 +41,7 @@ from appliance.store.storage import DocumentSnapshot
 from appliance.tables.fields import dotted, line_at
 from appliance.tables.toml_lines import line_finder
 
-ANYWHERE = Locale(timezone=load_zone("UTC"), latitude=0.0, longitude=0.0)
+SUBSTITUTE_LOCALE = Locale(timezone=load_zone("UTC"), latitude=0.0, longitude=0.0)
 """A location that replaces an invalid one. The location has coordinates, so that the check does not report missing
 coordinates."""
 
@@ -103,7 +103,7 @@ def _load(file: Path) -> tuple[Config, list[Fault]]:
     try:
         return config.load(file, os.environ), []
     except ConfigFailed as failed:
-        return replace(config.parse("", str(file), {}), locale=ANYWHERE), failed.faults
+        return replace(config.parse("", str(file), {}), locale=SUBSTITUTE_LOCALE), failed.faults
 
 
 async def _check_lua(settings: Config, data_dir: Path, file: Path) -> tuple[list[Fault], list[Fault], list[str]]:

@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Mapping
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from appliance.automations.requirement import Requirement
 from appliance.clock import Clock
@@ -29,6 +30,18 @@ MAX_SLOW_RUNS, SLOW_SECS = 30, 300.0
 log = logging.getLogger("automations")
 
 _NO_CAUSES: frozenset[str] = frozenset()
+_ANY = Requirement()
+
+_Subject = tuple[str, ...]
+"""A kind and the names of the thing that changes, such as `("device", device_id, attribute)` or `("timer", name)`."""
+
+
+class _Effect(Struct, frozen=True):
+    """The time and the causes of a subject's latest change. For a command, `expected` is the commanded value."""
+
+    at: float
+    causes: frozenset[str]
+    expected: Requirement
 
 
 class _BrakeRecord(Struct):
@@ -49,76 +62,67 @@ class Brake:
         self._max_runs = max_runs
         self._secs = secs
         self._records: dict[str, _BrakeRecord] = {}
-        self._causes: dict[tuple[str, str], tuple[float, frozenset[str]]] = {}
-        self._expected: dict[str, Requirement] = {}
+        self._effects: dict[_Subject, _Effect] = {}
         bus.listen(self._on_event, CommandStarted, DeviceStateChanged)
 
-    def note_effect(self, source: str, kind: str, name: str) -> None:
+    def note_effect(self, source: str, *subject: str, expected: Requirement = _ANY) -> None:
         """Record that an execution (`automation:x` or `scene:x`) changes a subject, such as a variable. If an
         automation runs a scene, the automation is the cause of the scene's effects."""
-        causes, now = self._causes_behind(source), self._clock.monotonic()
-        if not causes:
-            return
-        before = self._causes.get((kind, name))
-        if before is not None and now - before[0] <= self._secs:
-            causes |= before[1]
-        self._note(kind, name, causes)
+        if causes := self._causes_behind(source):
+            self._note(subject, causes | self._causes_of(subject), expected)
 
     def note_invoke(self, source: str, payload: Mapping[str, Value]) -> None:
         """Record the execution as the cause of later values and events, as a command does. The operation's payload
         names the device."""
         device_id, attributes = str(payload.get("device_id")), payload.get("attributes")
         for name, value in attributes.items() if isinstance(attributes, Mapping) else ():
-            self._expect(source, f"{device_id} {name}", Requirement(equals=value))
+            self._note_command(source, device_id, name, Requirement(equals=value))
         if "event" in payload:
-            self.note_effect(source, "device_event", f"{device_id} {payload['event']}")
+            self.note_effect(source, "device_event", device_id, str(payload["event"]))
 
     def _on_event(self, event: Event) -> None:
         if isinstance(event, CommandStarted):
             command = event.command
-            self._expect(event.source, f"{event.device_id} {command.capability}", _expected_of(command))
+            self._note_command(event.source, event.device_id, command.capability, _expected_of(command))
         elif isinstance(event, DeviceStateChanged) and event.previous is not None:
             self._on_change(event)
 
-    def _expect(self, source: str, name: str, requirement: Requirement) -> None:
+    def _note_command(self, source: str, device_id: str, attribute: str, expected: Requirement) -> None:
         """Store an attribute's commanded value. The new value replaces any earlier commanded value."""
-        if not self._causes_behind(source):
-            self._causes.pop(("command", name), None)
+        if self._causes_behind(source):
+            self.note_effect(source, "command", device_id, attribute, expected=expected)
         else:
-            self.note_effect(source, "command", name)
-            self._expected[name] = requirement
+            self._effects.pop(("command", device_id, attribute), None)
 
     def _on_change(self, event: DeviceStateChanged) -> None:
-        if not self._causes:
+        if not self._effects:
             return
         device, everything = event.device, _NO_CAUSES
         for attribute in event.changed:
-            name, value = f"{device.id} {attribute}", device.attributes.get(attribute)
-            causes = self._causes_of_thing("command", name)
-            if causes and self._expected[name].holds(value):
-                self._expected[name] = Requirement(equals=value)
+            command, value = ("command", device.id, attribute), device.attributes.get(attribute)
+            causes = self._causes_of(command)
+            if causes and self._effects[command].expected.holds(value):
+                self._effects[command] = replace(self._effects[command], expected=Requirement(equals=value))
             else:  # the change has another cause
                 causes = _NO_CAUSES
-                self._causes.pop(("command", name), None)
+                self._effects.pop(command, None)
             everything |= causes
-            self._note("device", name, causes)
-        self._note("device", f"{device.id} ", everything)
+            self._note(("device", device.id, attribute), causes)
+        self._note(("device", device.id), everything)
 
-    def _note(self, kind: str, name: str, causes: frozenset[str]) -> None:
+    def _note(self, subject: _Subject, causes: frozenset[str], expected: Requirement = _ANY) -> None:
         """Store the causes of the subject's latest change, and remove expired records."""
         now = self._clock.monotonic()
-        self._causes.pop((kind, name), None)
+        self._effects.pop(subject, None)
         if causes:
-            self._causes[kind, name] = (now, causes)
-        while self._causes and now - next(iter(self._causes.values()))[0] > self._secs:
-            old = next(iter(self._causes))
-            del self._causes[old]
-            self._expected.pop(old[1], None) if old[0] == "command" else None
+            self._effects[subject] = _Effect(now, causes, expected)
+        while self._effects and now - next(iter(self._effects.values())).at > self._secs:
+            del self._effects[next(iter(self._effects))]
 
     def _causes_behind(self, source: str) -> frozenset[str]:
         kind, _, id_ = source.partition(":")
         if kind != "automation":
-            return self._causes_of_thing(kind, id_)
+            return self._causes_of((kind, id_))
         record = self._records.get(id_)
         return (_NO_CAUSES if record is None else record.causes) | {id_}
 
@@ -130,7 +134,7 @@ class Brake:
             return None
         if now < record.paused_until:
             return f"brake: it triggered itself too often; paused for {record.paused_until - now:.0f} s more"
-        limit = self._limit_reached(record, now) if automation_id in self._causes_of(event) else None
+        limit = self._limit_reached(record, now) if automation_id in self._causes_of(_subject_of(event)) else None
         if limit is None:
             return None
         record.paused_until = now + PAUSE_SECS
@@ -141,7 +145,7 @@ class Brake:
 
     def note_execution(self, automation_id: str, event: Mapping[str, Value]) -> None:
         """If the automation caused the event itself, count the execution towards `max_runs`."""
-        causes = self._causes_of(event)
+        causes = self._causes_of(_subject_of(event))
         if automation_id in causes:
             record = self._records.setdefault(automation_id, _BrakeRecord())
             record.runs.append(self._clock.monotonic())
@@ -163,20 +167,23 @@ class Brake:
             record.runs.popleft()
         return next((limit for limit in limits if sum(now - at <= limit[1] for at in record.runs) >= limit[0]), None)
 
-    def _causes_of(self, event: Mapping[str, Value]) -> frozenset[str]:
-        """Return the automations that caused the event."""
-        kind = str(event.get("type"))
-        if kind in ("device_state_change", "weather_state"):
-            return self._causes_of_thing("device", f"{event.get('device_id')} {event.get('attribute', '')}")
-        if kind == "device_event":
-            return self._causes_of_thing(kind, f"{event.get('device_id')} {event.get('event')}")
-        return self._causes_of_thing(kind.removesuffix("_change"), str(event.get("name")))
-
-    def _causes_of_thing(self, kind: str, name: str) -> frozenset[str]:
-        found = self._causes.get((kind, name))
-        if found is None or self._clock.monotonic() - found[0] > self._secs:
+    def _causes_of(self, subject: _Subject) -> frozenset[str]:
+        """Return the automations that caused the subject's latest change."""
+        found = self._effects.get(subject)
+        if found is None or self._clock.monotonic() - found.at > self._secs:
             return _NO_CAUSES
-        return found[1]
+        return found.causes
+
+
+def _subject_of(event: Mapping[str, Value]) -> _Subject:
+    """Return the subject whose change caused the event."""
+    names: tuple[str, ...] = ("name",)
+    kind = str(event.get("type")).removesuffix("_change")
+    if kind in ("device_state", "weather_state"):
+        kind, names = "device", ("device_id", "attribute")
+    elif kind == "device_event":
+        names = ("device_id", "event")
+    return (kind, *(str(event[name]) for name in names if name in event))
 
 
 def _expected_of(command: Command) -> Requirement:

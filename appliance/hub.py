@@ -60,13 +60,8 @@ from appliance.lua.unfinished_executions import UnfinishedExecutions
 from appliance.lua.worker_pool import WorkerPool, build_pool
 from appliance.scenes import Scenes, build_scene_catalog
 from appliance.settings import LuaFolder
-from appliance.store.crashes import CrashCounter
 from appliance.store.disk import Disk
-from appliance.store.document import Document
-from appliance.store.layout_changes import LayoutChanges
-from appliance.store.recorder import Recorder
 from appliance.store.store import Store
-from appliance.store.stored_keys import Keys
 from appliance.watch import Target, Watcher
 
 log = logging.getLogger("hub")
@@ -84,11 +79,6 @@ class Hub:
 
     began: float
     steps: ClockSteps
-    document: Document
-    recorder: Recorder
-    crashes: CrashCounter
-    layout_changes: LayoutChanges
-    keys: Keys
     health: Health
     history: HomeHistory
     pool: WorkerPool
@@ -146,26 +136,24 @@ class Hub:
         flush_secs = config.persistence.flush_secs
         self._disk = disk
         kinds = {name: kind_of(each).device_kinds for name, each in config.adapters.items()}
-        self._store = Store(disk, self.registry, self.bus, clock, flush_secs=flush_secs, device_kinds=kinds)
+        self.store = Store(disk, self.registry, self.bus, clock, flush_secs=flush_secs, device_kinds=kinds)
 
     async def __aenter__(self) -> Hub:
         config, self.began, self.steps = self._config, self.clock.monotonic(), ClockSteps(self.clock)
         async with AsyncExitStack() as stack:
             enter = stack.enter_async_context
             stack.enter_context(self.log)
-            store = await enter(self._store)
-            self.document, self.recorder, self.crashes = store.document, store.recorder, store.crashes
-            self.layout_changes, self.keys = store.layout_changes, store.keys
-            has_crashed_often = await self.crashes.note_start(has_crashed=self._store.has_crashed)
+            await enter(self.store)
+            has_crashed_often = await self.store.crashes.note_start(has_crashed=self.store.has_crashed)
             if has_crashed_often and config.automations.enabled:
-                self.safe_mode.begin_after_crashes(self.crashes)
+                self.safe_mode.begin_after_crashes(self.store.crashes)
             self.health = Health(config.adapters, self.bus)
             session = await enter(LateSession())
             self.history = await enter(self._build_history(session))
-            self.recorder.after_flush(self.history.beat)
+            self.store.recorder.after_flush(self.history.beat)
             stack.push_async_callback(self._record_stored)  # writing the history may exceed the time limit
             self.pool = await enter(self._build_pool())
-            self._unfinished = await enter(UnfinishedExecutions(self.document, self.clock))
+            self._unfinished = await enter(UnfinishedExecutions(self.store.document, self.clock))
             file, describe = Path(config.file), self.pool.describe
             self.kinds = await open_kind_catalog(stack, file, config.adapters, describe, self.bus, self._build_pool)
             self.adapters = RunningAdapters(config.adapters, partial(self._context_of, session.open, AddressGates()))
@@ -178,7 +166,7 @@ class Hub:
                 kinds=self.kinds,
                 health=self.health,
                 registry=self.registry,
-                store=self._store,
+                store=self.store,
                 clock=self.clock,
                 build_publishers=self._build_publishers,
             )
@@ -205,16 +193,16 @@ class Hub:
 
     async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None and issubclass(kind, Exception) and not issubclass(kind, LaresError):
-            self._store.record_fault()
+            self.store.record_fault()
         else:
-            self.crashes.end_series()
+            self.store.crashes.end_series()
         await self._record_stored()  # leaving the adapters may exceed the time limit
         await self._stack.aclose()
 
     async def _record_stored(self) -> None:
         """Store the whole state except the history, and record a clean stop."""
-        await self.recorder.flush_at_stop()
-        self._store.record_stored()
+        await self.store.recorder.flush_at_stop()
+        self.store.record_stored()
 
     def _report_start(self) -> None:
         """Log and publish the faults found at startup, and keep them for clients that connect later."""
@@ -225,7 +213,7 @@ class Hub:
             log.warning("%s", stray)
         messages = (
             *([CRASHED_OFTEN] if self.safe_mode.is_after_crashes else []),
-            *(f"store: {note}" for note in (*self.document.recovered.damage, *self._store.unreadable)),
+            *(f"store: {note}" for note in (*self.store.document.recovered.damage, *self.store.unreadable)),
             *(f"not loaded: {fault}" for fault in rejected),
         )
         self.start_errors = [events.SystemErrorReported(message=message) for message in messages]
@@ -234,11 +222,7 @@ class Hub:
 
     async def reload(self) -> list[Reloaded]:
         """Reload the adapter sections and each enabled Lua folder, one after another."""
-        return [
-            await reloader.reload()
-            for target, reloader in self.reloaders.items()
-            if target not in self.folders or self.folders[target].enabled
-        ]
+        return [await reloader.reload() for reloader in self.reloaders.values() if reloader.refusal is None]
 
     async def pack(self) -> bool:
         """Pack the remaining data of removed devices to save memory. Return whether devices were removed."""
@@ -250,19 +234,14 @@ class Hub:
     async def trust_clock(self) -> None:
         """Trust the clock from now on, even after restarts. Return after the decision is stored, or raise
         `StoreFailed`."""
-        await self.recorder.trust_clock()
+        await self.store.recorder.trust_clock()
         self.environment.scheduler.recheck()
 
     def record_stop(self) -> None:
         """Record the stop request, so that a later kill is not counted as a crash."""
         if self._stop_requested_at is None:
             self._stop_requested_at = self.clock.monotonic()
-        self._store.record_stop()
-
-    @property
-    def is_stored(self) -> bool:
-        """Return whether the stopping hub has stored its whole state except the history."""
-        return self._store.is_stored
+        self.store.record_stop()
 
     def begin_to_stop(self) -> None:
         """Disable timers, triggers, schedules, backups, and commands over MQTT. Cancel waiting automations. Running
@@ -300,9 +279,9 @@ class Hub:
             self.bus,
             self.clock,
             self.timezone,
-            months=self._store.months,
-            write_on=self._store.thread.run,
-            is_trusted=self._store.clock_trust.is_trusted,
+            months=self.store.months,
+            write_on=self.store.thread.run,
+            is_trusted=self.store.clock_trust.is_trusted,
             lines_to=partial(LinePost, session.open, self.clock),
         )
 
@@ -326,10 +305,10 @@ class Hub:
             name=name,
             clock=self.clock,
             publish=Publisher(name, self.registry, self.bus, self.clock),
-            secrets=self._store.secrets_of(name),
+            secrets=self.store.secrets_of(name),
             open_session=open_session,
             gates=gates,
-            record=self.recorder.record,
+            record=self.store.recorder.record,
             root=self._config.root,
             locale=self._config.locale,
             lua_host=self.kinds,
@@ -350,14 +329,14 @@ class Hub:
             is_stopping=lambda: self.is_stopping,
             frame_of=self._frame_of,
         )
-        secrets, root = self._store.secrets_of(name), self._config.root
+        secrets, root = self.store.secrets_of(name), self._config.root
         return await build_publishers(name, settings, secrets, home, self.clock, root, brokers)
 
     def _build_environment(self) -> Environment:
-        trust, stopped_at = self._store.clock_trust, self._store.stopped_at
+        trust, stopped_at = self.store.clock_trust, self.store.stopped_at
         watch = ClockWatch(self.clock, trust, self.steps, began=self.began, stopped_at=stopped_at)
         limits = self._config.automations.runner
-        return Environment(self.registry, self.bus, watch, self.document, limits=limits)
+        return Environment(self.registry, self.bus, watch, self.store.document, limits=limits)
 
     def _build_ctx_methods(self) -> Mapping[str, CtxFunction]:
         async def run_scene(id_: str, chain: tuple[str, ...]) -> ExecutionEntry:
@@ -419,7 +398,9 @@ class Hub:
         executor = self._build_executor("automation")
         automations = Automations(catalog, self.environment, executor, self.safe_mode)
         self.automations = await stack.enter_async_context(automations)
-        self.names = NameWatcher(self.bus, self.clock, self.document, self._known.view, self.health.have_all_started)
+        self.names = NameWatcher(
+            self.bus, self.clock, self.store.document, self._known.view, self.health.have_all_started
+        )
         await stack.enter_async_context(self.names)
         automations.hold_until(self.health.have_all_started, self.bus)
 
@@ -469,8 +450,8 @@ class Hub:
             self._disk,
             checks,
             self.clock,
-            self.document,
-            run=self._store.thread.run,
+            self.store.document,
+            run=self.store.thread.run,
             reload_valid=reloads,
             secret_settings=self.kinds.list_secrets,
         )
@@ -483,7 +464,7 @@ class Hub:
             config.root,
             config.locale,
             open_session=session.open,
-            secrets_of=self._store.secrets_of,
+            secrets_of=self.store.secrets_of,
             build_pool=self._build_pool,
         )
 

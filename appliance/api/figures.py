@@ -47,7 +47,7 @@ class Figures:
             "counts": _count_things(hub),
             "adapters": {each.name: self._adapter(each) for each in hub.health.list_adapters()},
             "devices": _count_states(hub),
-            "store": {**hub.document.figures(), "card": hub.recorder.figures()},
+            "store": {**hub.store.document.figures(), "card": hub.store.recorder.figures()},
             "clock": hub.environment.scheduler.figures(),
             "scenes": hub.scenes.figures(),
             "automations": hub.automations.figures(),
@@ -107,7 +107,7 @@ def _count_things(hub: Hub) -> dict[str, int]:
         "rooms": len(hub.registry.layout.rooms),
         "groups": len(hub.registry.layout.groups),
         "scenes": len(hub.scenes.list_scenes()),
-        "keys": len(hub.keys.list_all()),
+        "keys": len(hub.store.keys.list_all()),
         "automations": len(hub.automations.catalog.list_definitions()),
     }
 

@@ -45,7 +45,7 @@ class Reloader:
         self.target = target
         self.last: Reloaded | None = None
         self._more = more
-        self._refusal = refusal
+        self.refusal = refusal
         self._load = load
         self._load_valid = load if load_valid is None else _without_faults(load_valid)
         self._bus = bus
@@ -73,7 +73,7 @@ class Reloader:
             self._bus.publish(events.CatalogReloadStarted(target=self.target))
             began = self._clock.monotonic()
             try:
-                count, faults = (0, [self._refusal]) if self._refusal is not None else await load()
+                count, faults = (0, [self.refusal]) if self.refusal is not None else await load()
             except Exception as error:  # the caller needs a result, so report every exception as a fault
                 log.error("reload of %s: %s: %s", self.target, type(error).__name__, error, exc_info=error)
                 message = f"the reload failed ({type(error).__name__}); see the log"

@@ -191,11 +191,11 @@ async def test_concurrent_commands_share_a_write_and_those_to_one_device_keep_th
     adapters = config.parse(MANY, "default.toml", {}).adapters
     async with open_app(data_dir=tmp_path, adapters=adapters) as app:
         ids = [f"virtual:d{number}" for number in range(16)]
-        before = app.hub.document.figures()["sequence"]
+        before = app.hub.store.document.figures()["sequence"]
         devices = app.hub.registry.find_devices([*ids, ids[0], ids[0]])
         command = Command(capability="power", action="toggle")
         await asyncio.gather(*(app.hub.dispatcher.send([each], command, "device") for each in devices))
-        assert app.hub.document.figures()["sequence"] - before <= 4
+        assert app.hub.store.document.figures()["sequence"] - before <= 4
         assert {each.attributes["power"] for each in app.hub.registry.find_devices(ids)} == {"on"}
 
 

@@ -20,7 +20,7 @@ async def test_preferences_survive_a_restart_and_are_in_the_overview(tmp_path: P
         assert (await app.get("/preferences")).json == KEPT
         assert (await app.get("/overview")).json["preferences"] == KEPT
         assert (await app.ask("PUT", "/preferences", json={})).json == {}
-        assert app.hub.document.items("preferences/") == []
+        assert app.hub.store.document.items("preferences/") == []
 
 
 async def test_each_key_has_its_own_preferences_until_it_is_revoked(app: App) -> None:
@@ -31,4 +31,4 @@ async def test_each_key_has_its_own_preferences_until_it_is_revoked(app: App) ->
     assert (await app.get("/preferences", token=made["key"])).json == {"a": 2}
     assert (await app.get("/preferences", token=READER.text)).json == {}
     assert (await app.delete(f"/auth/keys/{made['id']}")).status == 204
-    assert app.hub.document.items("preferences/") == [("master", {"a": 1})]
+    assert app.hub.store.document.items("preferences/") == [("master", {"a": 1})]

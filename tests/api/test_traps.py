@@ -326,7 +326,9 @@ async def test_an_unencodable_event_is_reported_to_every_reader(caplog: pytest.L
 
 async def test_environment_variables_of_sanic_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     def settings(app: App) -> dict[str, str]:
-        sanic_app = build_app(app.hub, Keyring(app.hub.keys, Clock(), master_key=MASTER), ApiLimits(), 10, **NO_MORE)
+        sanic_app = build_app(
+            app.hub, Keyring(app.hub.store.keys, Clock(), master_key=MASTER), ApiLimits(), 10, **NO_MORE
+        )
         found = {key: repr(value) for key, value in sanic_app.config.items()}
         Sanic.unregister_app(sanic_app)
         return found
@@ -389,7 +391,7 @@ async def test_checks_of_keys_do_not_delay_other_requests() -> None:
 
 async def test_small_answers_do_not_wait_for_each_other() -> None:
     async with open_app() as app:
-        keyring = Keyring(app.hub.keys, Clock(), master_key=MASTER)
+        keyring = Keyring(app.hub.store.keys, Clock(), master_key=MASTER)
         address = Address(host="127.0.0.1", port=0)
         sanic_app = build_app(app.hub, keyring, ApiLimits(), 10, **NO_MORE)
         async with Server(sanic_app, address, Clock(), work=app.hub) as server:
@@ -403,7 +405,7 @@ async def test_small_answers_do_not_wait_for_each_other() -> None:
 
 async def test_a_port_can_be_served_again_at_once() -> None:
     async with open_app() as app:
-        keyring = Keyring(app.hub.keys, Clock(), master_key=MASTER)
+        keyring = Keyring(app.hub.store.keys, Clock(), master_key=MASTER)
         sanic_app = build_app(app.hub, keyring, ApiLimits(), 10, **NO_MORE)
         address = Address(host="127.0.0.1", port=0)
         async with Server(sanic_app, address, Clock(), work=app.hub) as server:
@@ -419,4 +421,4 @@ async def test_a_port_can_be_served_again_at_once() -> None:
 
 async def test_no_start_reads_the_source_of_the_handlers(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sanic.mixins.routes.getsource", lambda _: pytest.fail("Sanic parses what it need not know"))
-    assert build_app(app.hub, Keyring(app.hub.keys, Clock(), master_key=MASTER), ApiLimits(), 10, **NO_MORE)
+    assert build_app(app.hub, Keyring(app.hub.store.keys, Clock(), master_key=MASTER), ApiLimits(), 10, **NO_MORE)

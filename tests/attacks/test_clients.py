@@ -127,7 +127,7 @@ class TestTwoThousandSockets:
             try:
                 resource.setrlimit(resource.RLIMIT_NOFILE, (512, hard))
                 for limits in (ApiLimits(), ApiLimits(connections=10)):
-                    keyring = Keyring(app.hub.keys, Clock(), master_key=MASTER)
+                    keyring = Keyring(app.hub.store.keys, Clock(), master_key=MASTER)
                     sanic_app = build_app(app.hub, keyring, limits, 10, **NO_MORE)
                     async with Server(sanic_app, Address(host="127.0.0.1", port=0), Clock(), work=app.hub):
                         assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] == 1000 + RESERVED_FILES, "never fewer"

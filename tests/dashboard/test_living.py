@@ -293,7 +293,7 @@ async def test_favourites_order_and_hidden_devices_are_stored_with_the_key(brows
 
 
 def kept(app: App) -> list[dict[str, Any]]:
-    return [value for _, value in app.hub.document.items("preferences/")]
+    return [value for _, value in app.hub.store.document.items("preferences/")]
 
 
 async def drag(page: Page, handle: Locator, onto: Locator) -> None:

@@ -226,7 +226,7 @@ async def test_an_unsaved_preference_is_saved_with_the_next_one(browser: Browser
 
 
 def kept(app: App) -> dict[str, object]:
-    return next((value for _, value in app.hub.document.items("preferences/")), {})
+    return next((value for _, value in app.hub.store.document.items("preferences/")), {})
 
 
 async def test_a_card_can_be_dragged_past_several_others(browser: Browser) -> None:

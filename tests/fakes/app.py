@@ -234,8 +234,10 @@ def _record(bus: Bus) -> list[Event]:
 
 def _open_keyring(hub: Hub) -> Keyring:
     readers = {_READERS.name: _READERS}
-    keyring = Keyring(hub.keys, hub.clock)
-    keyring.authenticator = Authenticator(lambda name: readers.get(name) or hub.keys.find(name), master_key=MASTER)
+    keyring = Keyring(hub.store.keys, hub.clock)
+    keyring.authenticator = Authenticator(
+        lambda name: readers.get(name) or hub.store.keys.find(name), master_key=MASTER
+    )
     return keyring
 
 

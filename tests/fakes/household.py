@@ -183,7 +183,7 @@ class Household:
         """Return whether nothing is being written, and all executions sleep."""
         hub = self.app.hub
         listed = [each for executor in hub.executors for each in executor.list_executions()]
-        return hub.document._is_idle.is_set() and all(each.doing.startswith("sleep") for each in listed)
+        return hub.store.document._is_idle.is_set() and all(each.doing.startswith("sleep") for each in listed)
 
 
 @asynccontextmanager

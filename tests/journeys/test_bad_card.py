@@ -114,7 +114,7 @@ class TestEveryRoute:
         assert (await home.post("/rooms", {"id": "x"})).status == 400
 
     async def test_failed_changes_do_not_block_others(self, home: App, disk: MoodyDisk) -> None:
-        group, changes = "all-of-downstairs", home.hub.layout_changes
+        group, changes = "all-of-downstairs", home.hub.store.layout_changes
         asked: tuple[Change, ...] = (
             lambda layout, _: layout.remove_group(group),
             lambda layout, devices: layout.set_members(group, (), devices),

@@ -34,7 +34,7 @@ async def clock_of(app: App) -> Any:
 @pytest.mark.slow
 async def test_a_person_can_overrule_entries_of_a_clock_in_2036_even_after_a_restart(tmp_path: Path) -> None:
     async with open_app(clock=VirtualClock(NOW), data_dir=tmp_path, adapters={}) as app:
-        await app.hub.document.put_many(WRONG)
+        await app.hub.store.document.put_many(WRONG)
     async with open_app(clock=VirtualClock(NOW), data_dir=tmp_path, adapters={}) as app:
         clock = await clock_of(app)
         assert (clock["trusted"], clock["trusted_after"]) == (False, LATER)
@@ -52,7 +52,7 @@ async def test_a_person_can_overrule_entries_of_a_clock_in_2036_even_after_a_res
 
 async def test_a_synchronised_clock_forgets_later_entries_and_reports_it(tmp_path: Path) -> None:
     async with open_app(clock=VirtualClock(NOW), data_dir=tmp_path, adapters={}) as app:
-        await app.hub.document.put_many(WRONG)
+        await app.hub.store.document.put_many(WRONG)
     for is_synchronised in (True, False):
         clock = VirtualClock(NOW.replace(month=7 + (not is_synchronised)), is_synchronised=is_synchronised)
         async with open_app(clock=clock, data_dir=tmp_path, adapters={}) as app:

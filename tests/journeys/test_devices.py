@@ -254,12 +254,12 @@ async def test_unknown_stored_entries_are_kept_and_reported(tmp_path: Path) -> N
             **{key: ["odd"] for key in ("files/version_key", "counter/running", "variable/x", "timer/x")},
             **{key: {"key": "odd"} for key in ("automation/x", "toggle/x", "changed/virtual:x", "sent/virtual:x")},
         }
-        await app.hub.document.put_many(odd)
+        await app.hub.store.document.put_many(odd)
     for _ in range(2):
         async with open_app(data_dir=tmp_path) as app:
             output = " ".join(event.message for event in app.events if hasattr(event, "message"))
             for key in ("device/roku_tv:robot", "room/odd", "group/odd", "name/odd", "key/key_odd"):
                 assert f"{key} is invalid" in output
             assert [room["id"] for room in (await app.get("/rooms")).json] == ["den"]
-            kept = app.hub.document.get("device/roku_tv:robot")
+            kept = app.hub.store.document.get("device/roku_tv:robot")
             assert kept is not None and orjson.loads(kept) == device

@@ -114,7 +114,7 @@ async def test_the_state_is_stored_before_the_stop_ends_executions(
     async with open_app(root=write(tmp_path, FILES)) as app:
 
         def note(record: logging.LogRecord) -> bool:
-            was_stored.append(app.hub.is_stored)
+            was_stored.append(app.hub.store.is_stored)
             return True
 
         running = await started(app, "/scenes/sleepy/execute", 1)

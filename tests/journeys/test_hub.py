@@ -100,14 +100,14 @@ class Leaving:
 
     async def __aexit__(self, *_: object) -> None:
         hub = self._app.hub
-        self.found = hub.document.get("probe"), (self._folder / "lock").read_text()[:8], hub.is_stored
+        self.found = hub.store.document.get("probe"), (self._folder / "lock").read_text()[:8], hub.store.is_stored
 
 
 async def test_a_stopping_hub_stores_its_state_before_the_adapters_leave(tmp_path: Path) -> None:
     async with open_app(adapters={}, data_dir=tmp_path) as app:
         part = Leaving(app, tmp_path)
         await app.hub.adapters.enter("slow", part)
-        app.hub.document.put_later("probe", {"at": 1})
+        app.hub.store.document.put_later("probe", {"at": 1})
     assert part.found == (b'{"at":1}', "stopped ", True)
 
 
@@ -115,7 +115,7 @@ async def test_a_response_that_is_sent_in_parts_is_complete(app: App) -> None:
     rooms = [Room(id=f"r{number:03}", name="n" * 1000) for number in range(600)]
 
     async def put(room: Room) -> None:
-        await app.hub.layout_changes.make(lambda layout, _: layout.put_room(room))
+        await app.hub.store.layout_changes.make(lambda layout, _: layout.put_room(room))
 
     await asyncio.gather(*map(put, rooms))
     answer = await app.get("/rooms")

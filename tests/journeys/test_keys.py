@@ -49,10 +49,10 @@ class TestMaking:
 
     async def test_the_number_of_keys_is_limited(self, app: App) -> None:
         name = (await make(app))["id"].removeprefix("key_")
-        key = app.hub.keys.find(name)
+        key = app.hub.store.keys.find(name)
         assert key is not None
         more = (replace(key, id=f"key_{number}") for number in range(1, MAX_KEYS - 1))
-        await asyncio.gather(*map(app.hub.keys.put, more))
+        await asyncio.gather(*map(app.hub.store.keys.put, more))
         answers = await asyncio.gather(
             *(app.post("/auth/keys", {"label": "one more", "role": "read"}) for _ in range(4))
         )

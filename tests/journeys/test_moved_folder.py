@@ -67,7 +67,7 @@ async def test_a_missing_data_directory_is_503_and_one_line_and_never_written(
     async with open_app(data_dir=folder, adapters={}) as app:
         assert (await app.post("/rooms", ROOM)).status == 200
         if compacts:
-            files: Files = app.hub.document._files
+            files: Files = app.hub.store.document._files
             files._compact_at = 0
         old = take_away(folder)
         before = list_contents(old), list_contents(folder)
@@ -76,7 +76,7 @@ async def test_a_missing_data_directory_is_503_and_one_line_and_never_written(
             assert (answer.status, answer.json["code"]) == (503, "store_unavailable")
             assert f"the data directory {folder} was moved, replaced, or unmounted" in answer.json["error"]
             assert (await app.get("/rooms/attic")).status == 404 and (await app.get("/rooms/den")).status == 200
-        await app.hub.recorder.flush()
+        await app.hub.store.recorder.flush()
         assert (list_contents(old), list_contents(folder)) == before
         assert caplog.text.count("was moved, replaced, or unmounted") == 1
         if folder.is_symlink():

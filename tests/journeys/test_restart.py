@@ -231,7 +231,7 @@ class TestWhatIsWritten:
             assert len(app.light.requests) >= polls + 120
             assert (await app.device(LIGHT))["last_seen"] > seen
             assert await cost_of(app) == cost
-        figures = app.hub.document.figures()
+        figures = app.hub.store.document.figures()
         assert (figures["bytes_written"], figures["syncs"]) == cost
 
 

@@ -30,7 +30,7 @@ async def test_safe_mode_ends_by_itself(
     data.mkdir()
     async with open_app(clock=clock, root=tmp_path, data_dir=data, adapters={}) as app:
         now = clock.monotonic()
-        await app.hub.document.put_many({CRASHES: {"boot": read_boot_id(), "crashes": [now, now]}})
+        await app.hub.store.document.put_many({CRASHES: {"boot": read_boot_id(), "crashes": [now, now]}})
         shutil.copytree(data, cut)
     async with open_app(clock=clock, root=tmp_path, data_dir=cut, adapters={}) as app:
         await clock.advance(SAFE_SECS - 1, sleepers=IDLE)

@@ -115,7 +115,7 @@ class DevicesApi(ApiResource):
     async def _change(self, device: Device, change: Change) -> Device:
         """Make the change. Return the device in its current state with the new layout. If the device was removed
         meanwhile, return the given device with the new layout."""
-        layout = await self.hub.layout_changes.make(change)
+        layout = await self.hub.store.layout_changes.make(change)
         [current] = self.hub.registry.find_devices([device.id]) or [device]
         return layout.apply_to(current)
 

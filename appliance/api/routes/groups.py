@@ -33,7 +33,7 @@ class GroupsApi(ApiResource):
     async def put(self, call: Call) -> object:
         """Create a group, or change the existing group. If `members` is missing, the group keeps its members."""
         group_id, label, members = (await call.body()).values()
-        make = self.hub.layout_changes.make
+        make = self.hub.store.layout_changes.make
         layout = await make(lambda layout, devices: layout.put_group(group_id, label, members, devices))
         return layout.groups[group_id]
 
@@ -45,7 +45,7 @@ class GroupsApi(ApiResource):
     @route("DELETE", "/groups/<group_id>", Role.WRITE, statuses=(204, 503))
     async def remove(self, call: Call, group_id: str) -> None:
         """Remove the group. Its devices remain."""
-        await self.hub.layout_changes.make(lambda layout, _: layout.remove_group(group_id))
+        await self.hub.store.layout_changes.make(lambda layout, _: layout.remove_group(group_id))
 
     @route(
         "POST", "/groups/<group_id>/members", Role.WRITE, json_shapes.GROUP, statuses=(200, 503), body=MEMBERS_BODY
@@ -53,7 +53,7 @@ class GroupsApi(ApiResource):
     async def set_members(self, call: Call, group_id: str) -> object:
         """Replace the group's members."""
         self.hub.registry.get_group(group_id)
-        members, make = (await call.body())["members"], self.hub.layout_changes.make
+        members, make = (await call.body())["members"], self.hub.store.layout_changes.make
         layout = await make(lambda layout, devices: layout.set_members(group_id, members, devices))
         return layout.groups[group_id]
 

@@ -59,7 +59,7 @@ class OverviewApi(ApiResource):
         assert call.principal is not None
         home, caller = await self._home.result(), call.principal
         await wait_for_short_turn()  # the copies for several clients would make one turn long
-        preferences = read_preferences(self.hub.document, caller.key_id)
+        preferences = read_preferences(self.hub.store.document, caller.key_id)
         shown = {"version": VERSION, "caller": caller, "preferences": preferences}
         return b",".join((orjson.dumps(_CALLER_PART(shown))[:-1], home))
 

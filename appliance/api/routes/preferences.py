@@ -45,12 +45,12 @@ class PreferencesApi(ApiResource):
     async def get(self, call: Call) -> object:
         """Return the object stored under the key of this request, or an empty object."""
         assert call.principal is not None
-        return read_preferences(self.hub.document, call.principal.key_id)
+        return read_preferences(self.hub.store.document, call.principal.key_id)
 
     @route("PUT", "/preferences", Role.WRITE, OBJECT, statuses=(200, 503), body=_PREFERENCES_BODY)
     async def put(self, call: Call) -> object:
         """Store an object of at most 16 KiB. The response is sent after the object is stored."""
         assert call.principal is not None
         stated = await call.body()
-        await self.hub.document.put_many({PREFERENCES_PREFIX + call.principal.key_id: stated or None})
+        await self.hub.store.document.put_many({PREFERENCES_PREFIX + call.principal.key_id: stated or None})
         return stated

@@ -29,7 +29,7 @@ class RoomsApi(ApiResource):
     async def put(self, call: Call) -> object:
         """Create a room, or rename the existing room."""
         room = Room(**await call.body())
-        await self.hub.layout_changes.make(lambda layout, _: layout.put_room(room))
+        await self.hub.store.layout_changes.make(lambda layout, _: layout.put_room(room))
         return room
 
     @route("GET", "/rooms/<room_id>", Role.READ, json_shapes.ROOM)
@@ -40,7 +40,7 @@ class RoomsApi(ApiResource):
     @route("DELETE", "/rooms/<room_id>", Role.WRITE, statuses=(204, 503))
     async def remove(self, call: Call, room_id: str) -> None:
         """Remove the room. The devices in the room remain, without a room."""
-        await self.hub.layout_changes.make(lambda layout, _: layout.remove_room(room_id))
+        await self.hub.store.layout_changes.make(lambda layout, _: layout.remove_room(room_id))
 
     @route("GET", "/rooms/<room_id>/devices", Role.READ, array_of(json_shapes.DEVICE))
     async def list_devices(self, call: Call, room_id: str) -> object:

@@ -84,4 +84,4 @@ class SimulationApi(ApiResource):
             events=stated["events"],
             runs_lua=stated["run"],
         )
-        return await self.parts.simulate(asked, await self.hub.recorder.list_present(HOME_STATE_PREFIXES))
+        return await self.parts.simulate(asked, await self.hub.store.recorder.list_present(HOME_STATE_PREFIXES))

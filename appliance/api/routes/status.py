@@ -117,7 +117,7 @@ class StatusApi(ApiResource):
         return await self._status.result()
 
     async def _encode_state(self) -> bytes:
-        values = await self.hub.recorder.list_present(HOME_STATE_PREFIXES)
+        values = await self.hub.store.recorder.list_present(HOME_STATE_PREFIXES)
         pairs = (b"%b:%b" % (orjson.dumps(key), value) for key, value in values.items())
         return b'{"values":{%b}}' % await asyncio.to_thread(b",".join, pairs)
 

@@ -50,7 +50,7 @@ def state_since(hub: Hub, device: Device) -> datetime:
     if entries:
         # the clock may have been wrong before the hub's last start
         return max(entries[0].observed_at, started_at(hub))
-    stored = orjson.loads(hub.document.get(STATE_PREFIX + device.id) or b"{}")
+    stored = orjson.loads(hub.store.document.get(STATE_PREFIX + device.id) or b"{}")
     was_offline = stored.get("is", {}).get("state") == device.attributes.get("state")
     return device.updated_at if was_offline else started_at(hub)
 

@@ -64,7 +64,7 @@ async def serve(
         tasks.start(notifier.feed_watchdog(), "watchdog")
         importing = tasks.start(_import_api(hub), "import of the API")
         await stack.enter_async_context(hub)
-        keyring = stack.enter_context(closing(await open_keyring(config.auth, hub.keys, data_dir, clock)))
+        keyring = stack.enter_context(closing(await open_keyring(config.auth, hub.store.keys, data_dir, clock)))
         control = stack.enter_context(control_socket(data_dir))
         server = (await importing)(hub, keyring, config, data_dir, control)
         await stack.enter_async_context(server)
@@ -82,7 +82,7 @@ async def serve(
         hub.begin_to_stop()
         notifier.stopping()
         # Requests and executions may use most of the time limit, so the state is written now and after they end.
-        tasks.start(hub.recorder.flush(), "write at the stop")
+        tasks.start(hub.store.recorder.flush(), "write at the stop")
     log.info("stopped")
 
 
@@ -130,7 +130,7 @@ def _listen_to_signals(hub: Hub) -> tuple[asyncio.Event, asyncio.Event]:
 
     def ask_to_stop(number: int) -> None:
         if not stop.is_set():
-            limit_stop(lambda: hub.is_stored)
+            limit_stop(lambda: hub.store.is_stored)
             end_limits_within(CLEANUP_LIMIT_SECS)
         hub.record_stop()
         if stop.is_set():

@@ -1,4 +1,7 @@
-"""The executor starts executions of scenes and automations as their modes allow, and records the results."""
+"""Executes scenes and automations as their modes allow, and records the results.
+
+The first methods of `Executor` are in the order of an execution's life, from `submit` to `_end`.
+"""
 
 from __future__ import annotations
 
@@ -85,9 +88,9 @@ class Execution:
     It passes through these stages:
 
     1. Waiting: the mode delays it.
-    2. Admitted: it occupies a slot of the mode. An automation may still wait for room in the pool.
-    3. Started: `lua` runs the file.
-    4. Ended: `ended` contains the result. An execution can end in any stage.
+    2. Admitted (`_admit`): it occupies a slot of the mode. An automation may still wait for room in the pool.
+    3. Started (`_start`, `_run`): `lua` runs the file.
+    4. Ended (`_end`): `ended` contains the result. An execution can end in any stage.
 
     `is_counted` is false once the mode ignores the execution.
     """
@@ -154,51 +157,6 @@ class Executor:
         await asyncio.gather(*(execution.ended for execution in self._running))
         await self._tasks.__aexit__()
 
-    def begin_to_stop(self) -> None:
-        """Cancel all waiting executions in the background. Running executions continue."""
-        self._is_stopping = True
-        self._tasks.start(in_steps(self._clock, self._cancel_waiting()), "end of waiting executions")
-
-    def cancel_all(self) -> None:
-        """Cancel all running and waiting executions because the hub is stopping.
-
-        Log one line for each running execution, with its activity.
-        """
-        for _ in self._cancel_waiting():
-            pass
-        for execution in tuple(self._running):
-            if execution.lua is not None:
-                doing = execution.lua.describe_activity()[1]
-                log.info(
-                    "%s was interrupted because the hub is stopping; its activity: %s", execution.request.label, doing
-                )
-            self.cancel(execution, STOPPED)
-
-    def figures(self) -> dict[str, Any]:
-        """Return the numbers of running, waiting, and ended executions. A replaced execution is counted as running
-        until it ends."""
-        ended = {status.value: count for status, count in self._ended.items()}
-        return {"running": len(self._running), "waiting": len(self._all_waiting()), "ended": ended}
-
-    def is_working(self, until: float) -> bool:
-        """Return whether a running execution could still end by `until`, a time in seconds of the monotonic clock."""
-        return any(each.lua is not None and each.lua.is_working(until) for each in self._running)
-
-    def list_executions(self, id_: str | None = None) -> list[ExecutionView]:
-        every = (*self._running, *self._all_waiting())
-        return [each.view() for each in every if id_ in (None, each.request.id)]
-
-    def count_running(self, id_: str) -> int:
-        return len(_of(id_, self._running))
-
-    def cancel_execution(self, execution_id: str) -> bool:
-        """Cancel the execution. Return whether the execution was running or waiting."""
-        for execution in (*self._running, *self._all_waiting()):
-            if execution.id == execution_id:
-                self.cancel(execution, CANCELLED)
-                return True
-        return False
-
     def submit(self, request: ExecutionRequest, on_end: OnEnd | None = None) -> Execution:
         """Start, queue, or drop the request, depending on its mode and on other executions with the same id. `on_end`
         receives the result before `Execution.ended` is set."""
@@ -219,45 +177,6 @@ class Executor:
                 why = refusal(request.mode, len(running), len(waiting))
                 self._end(execution, ExecutionStatus.DROPPED, f"mode: {why}")
         return execution
-
-    def skip(self, request: ExecutionRequest, because: str) -> ExecutionEntry:
-        """Record in the history that the request did not run. Return the history entry."""
-        entry = self._entry_of(Execution(request, self._clock.now()), ExecutionStatus.SKIPPED, because)
-        self._record(request, entry)
-        return entry
-
-    def cancel_executions(self, id_: str) -> int:
-        """Cancel the running and waiting executions of a scene or automation. Return the number of cancelled
-        executions."""
-        every = (*self._waiting.get(id_, ()), *_of(id_, self._running))
-        for execution in every:
-            self.cancel(execution, CANCELLED)
-        return len(every)
-
-    def cancel(self, execution: Execution, because: str) -> None:
-        """End a running execution at once, even in a sleep or a command. If the execution is waiting, it never
-        begins."""
-        if execution.lua is not None:
-            execution.end_because = because
-            execution.lua.cancel()
-        elif not execution.ended.done():
-            self._end(execution, ExecutionStatus.CANCELLED, because)
-            self._admit_next(execution.request.id)
-
-    def skip_waiting(self, id_: str, because: str) -> None:
-        """Remove the waiting executions with this id, and record them as skipped."""
-        for execution in (*self._waiting.get(id_, ()),):
-            self._end(execution, ExecutionStatus.SKIPPED, because)
-
-    def _cancel_waiting(self) -> Iterator[None]:
-        """Cancel the executions that have not begun, one per step."""
-        for execution in (*self._all_waiting(), *self._unstarted):
-            if execution.lua is None and not execution.ended.done():  # another task may have ended it
-                self._end(execution, ExecutionStatus.CANCELLED, STOPPED)
-            yield
-
-    def _all_waiting(self) -> list[Execution]:
-        return [execution for waiting in self._waiting.values() for execution in waiting]
 
     def _admit(self, execution: Execution) -> None:
         """Occupy a slot of the mode, then start the execution. An automation first waits for room in the pool, unless
@@ -282,6 +201,7 @@ class Executor:
                 self._start(execution)
 
     def _start(self, execution: Execution) -> None:
+        """Begin the execution's Lua at once. `_run` waits for the result."""
         request = execution.request
         execution.at, execution.began = self._clock.now(), self._clock.monotonic()
         try:
@@ -297,19 +217,6 @@ class Executor:
             # if hundreds fail, nested calls would exceed the recursion limit
             asyncio.get_running_loop().call_soon(self._admit_next, request.id)
 
-    def _replace(self, execution: Execution) -> None:
-        """End the execution: at once if it is waiting, otherwise after its current call. From now on, the mode
-        does not count this execution."""
-        execution.is_counted = False
-        if execution.lua is None:
-            self._end(execution, ExecutionStatus.CANCELLED, REPLACED)
-        else:
-            execution.end_because = REPLACED
-            execution.lua.stop_after_call()
-
-    def _counted(self, id_: str) -> list[Execution]:
-        return [execution for execution in _of(id_, self._running) if execution.is_counted]
-
     async def _run(self, execution: Execution, lua: LuaRun) -> None:
         """Run the execution's Lua until it ends, record the result, and let the next execution begin."""
         failure = await lua.finish()
@@ -320,12 +227,6 @@ class Executor:
         else:
             self._end(execution, ExecutionStatus(failure.status), str(failure))
         self._admit_next(execution.request.id)
-
-    def _admit_next(self, id_: str) -> None:
-        waiting = next(iter(self._waiting.get(id_, ())), None)
-        if waiting is not None and not self._is_stopping and not self._counted(id_):
-            del self._waiting[id_][waiting]
-            self._admit(waiting)
 
     def _end(self, execution: Execution, status: ExecutionStatus, error: str | None) -> None:
         self._running.pop(execution, None)
@@ -366,6 +267,109 @@ class Executor:
         else:
             part.debug("%s '%s': %s", request.kind, request.id, entry.error or entry.status)
         self.history.add(entry)
+
+    def _admit_next(self, id_: str) -> None:
+        waiting = next(iter(self._waiting.get(id_, ())), None)
+        if waiting is not None and not self._is_stopping and not self._counted(id_):
+            del self._waiting[id_][waiting]
+            self._admit(waiting)
+
+    def skip(self, request: ExecutionRequest, because: str) -> ExecutionEntry:
+        """Record in the history that the request did not run. Return the history entry."""
+        entry = self._entry_of(Execution(request, self._clock.now()), ExecutionStatus.SKIPPED, because)
+        self._record(request, entry)
+        return entry
+
+    def cancel_execution(self, execution_id: str) -> bool:
+        """Cancel the execution. Return whether the execution was running or waiting."""
+        for execution in (*self._running, *self._all_waiting()):
+            if execution.id == execution_id:
+                self.cancel(execution, CANCELLED)
+                return True
+        return False
+
+    def cancel_executions(self, id_: str) -> int:
+        """Cancel the running and waiting executions of a scene or automation. Return the number of cancelled
+        executions."""
+        every = (*self._waiting.get(id_, ()), *_of(id_, self._running))
+        for execution in every:
+            self.cancel(execution, CANCELLED)
+        return len(every)
+
+    def cancel(self, execution: Execution, because: str) -> None:
+        """End a running execution at once, even in a sleep or a command. If the execution is waiting, it never
+        begins."""
+        if execution.lua is not None:
+            execution.end_because = because
+            execution.lua.cancel()
+        elif not execution.ended.done():
+            self._end(execution, ExecutionStatus.CANCELLED, because)
+            self._admit_next(execution.request.id)
+
+    def _replace(self, execution: Execution) -> None:
+        """End the execution: at once if it is waiting, otherwise after its current call. From now on, the mode
+        does not count this execution."""
+        execution.is_counted = False
+        if execution.lua is None:
+            self._end(execution, ExecutionStatus.CANCELLED, REPLACED)
+        else:
+            execution.end_because = REPLACED
+            execution.lua.stop_after_call()
+
+    def skip_waiting(self, id_: str, because: str) -> None:
+        """Remove the waiting executions with this id, and record them as skipped."""
+        for execution in (*self._waiting.get(id_, ()),):
+            self._end(execution, ExecutionStatus.SKIPPED, because)
+
+    def begin_to_stop(self) -> None:
+        """Cancel all waiting executions in the background. Running executions continue."""
+        self._is_stopping = True
+        self._tasks.start(in_steps(self._clock, self._cancel_waiting()), "end of waiting executions")
+
+    def cancel_all(self) -> None:
+        """Cancel all running and waiting executions because the hub is stopping.
+
+        Log one line for each running execution, with its activity.
+        """
+        for _ in self._cancel_waiting():
+            pass
+        for execution in tuple(self._running):
+            if execution.lua is not None:
+                doing = execution.lua.describe_activity()[1]
+                log.info(
+                    "%s was interrupted because the hub is stopping; its activity: %s", execution.request.label, doing
+                )
+            self.cancel(execution, STOPPED)
+
+    def _cancel_waiting(self) -> Iterator[None]:
+        """Cancel the executions that have not begun, one per step."""
+        for execution in (*self._all_waiting(), *self._unstarted):
+            if execution.lua is None and not execution.ended.done():  # another task may have ended it
+                self._end(execution, ExecutionStatus.CANCELLED, STOPPED)
+            yield
+
+    def list_executions(self, id_: str | None = None) -> list[ExecutionView]:
+        every = (*self._running, *self._all_waiting())
+        return [each.view() for each in every if id_ in (None, each.request.id)]
+
+    def count_running(self, id_: str) -> int:
+        return len(_of(id_, self._running))
+
+    def figures(self) -> dict[str, Any]:
+        """Return the numbers of running, waiting, and ended executions. A replaced execution is counted as running
+        until it ends."""
+        ended = {status.value: count for status, count in self._ended.items()}
+        return {"running": len(self._running), "waiting": len(self._all_waiting()), "ended": ended}
+
+    def is_working(self, until: float) -> bool:
+        """Return whether a running execution could still end by `until`, a time in seconds of the monotonic clock."""
+        return any(each.lua is not None and each.lua.is_working(until) for each in self._running)
+
+    def _counted(self, id_: str) -> list[Execution]:
+        return [execution for execution in _of(id_, self._running) if execution.is_counted]
+
+    def _all_waiting(self) -> list[Execution]:
+        return [execution for waiting in self._waiting.values() for execution in waiting]
 
 
 def _of(id_: str, executions: Iterable[Execution]) -> list[Execution]:

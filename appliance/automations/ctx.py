@@ -134,7 +134,7 @@ class CtxMethods:
         try:
             ending = await self._run_scene_of(id_, context.chain)
             status = ending.status
-            context.add_counted(ending.counted_secs)
+            context.counted_secs += ending.counted_secs
         except LaresError:
             status = ExecutionStatus.ERROR
             raise

@@ -46,6 +46,7 @@ class Context:
     - `results`: the newest `MAX_RESULTS` command results in call order.
     - `methods`: the implementation of each method.
     - `warnings`: the first `MAX_WARNINGS` failures.
+    - `counted_secs`: the counted time of the scenes that the execution has run.
     - `chain`: the sources of the executions that led to this execution. The attribute `chain` also includes `source`.
     """
 
@@ -117,10 +118,6 @@ class Context:
         log.log(
             SCRIPT_LOG_LEVELS[level], "%s", message, extra=own_fields({**dict(sorted(named.items())), **self._label})
         )
-
-    def add_counted(self, secs: float) -> None:
-        """Add the counted time of a nested execution to `counted_secs`."""
-        self.counted_secs += secs
 
     @contextmanager
     def noting_failure(self, target: str) -> Iterator[None]:

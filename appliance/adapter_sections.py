@@ -103,7 +103,8 @@ class AdapterSections:
             return None, {}, failed.faults
         changes = compare_sections(self.settings, found.adapters)
         changed = [found.adapters[name] for name in changes if name in found.adapters]
-        refused = await self._kinds.check_sections([each for each in changed if isinstance(each, LuaSection)])
+        in_lua = [each for each in changed if isinstance(each, LuaSection)]
+        refused = await self._kinds.files.check_sections(in_lua)
         return (None, {}, refused) if refused else (found, changes, [])
 
     async def _stop_changed(self, found: Config, changes: SectionChanges) -> None:

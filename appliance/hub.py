@@ -53,7 +53,8 @@ from appliance.lua.context import Context, CtxFunction
 from appliance.lua.executor import ExecutionRequest, Executor
 from appliance.lua.failed_calls import FailedCalls
 from appliance.lua.folder import find_stray, folder_of, folders_of
-from appliance.lua.kind_catalog import KindCatalog, folder_of_kinds, open_kind_catalog
+from appliance.lua.kind_catalog import KindCatalog, open_kind_catalog
+from appliance.lua.kind_files import folder_of_kinds
 from appliance.lua.reload import Reloaded, Reloader, targets_of
 from appliance.lua.scripts import Scripts
 from appliance.lua.unfinished_executions import UnfinishedExecutions
@@ -470,5 +471,5 @@ class Hub:
 
     def _list_watched(self) -> list[Target]:
         reloads = {target: reloader.reload for target, reloader in self.reloaders.items()}
-        kinds = self.kinds.folder if self._config.watch_adapters else None
+        kinds = self.kinds.files.folder.path if self._config.watch_adapters else None
         return targets_of(self.folders, self._config.root, reloads, kinds)

@@ -27,11 +27,10 @@ from appliance.clock import Clock
 from appliance.config import Config
 from appliance.errors import ConfigFailed, Fault, LaresError
 from appliance.files.recipes import check_recipes, own_recipes
-from appliance.home.bus import Bus
 from appliance.home_locale import Locale, load_zone
 from appliance.lua.catalog import LoadedFile
 from appliance.lua.folder import Contents, find_stray, folder_of, read_folder
-from appliance.lua.kind_catalog import build_kind_catalog
+from appliance.lua.kind_files import KindFiles, folder_of_kinds
 from appliance.lua.scripts import Scripts
 from appliance.lua.undefined_names import find_undefined
 from appliance.scenes import Scene, build_scene_catalog
@@ -116,10 +115,11 @@ async def _check_lua(settings: Config, data_dir: Path, file: Path) -> tuple[list
         )
         _, in_scripts = await Scripts(pool.compile, folder_of(settings.scripts, settings.root)).check()
         sections = [each for each in settings.adapters.values() if isinstance(each, LuaSection)]
-        kinds = build_kind_catalog(file, sections, pool.describe, Bus())
         _, of_recipes = await asyncio.to_thread(check_recipes, own_recipes(file))
         of_folder = await read_folder(folder_of(settings.scripts, settings.root))
-        of_scenes, of_automations, of_kinds = await scenes.check(), await automations.check(), await kinds.check()
+        of_scenes, of_automations = await scenes.check(), await automations.check()
+        kinds = await KindFiles(folder_of_kinds(file), pool.describe).read(sections)
+        of_kinds = kinds.check()
         faults = [*of_scenes.faults, *of_automations.faults, *in_scripts, *of_kinds.faults, *of_recipes]
         warnings = [*of_scenes.warnings, *of_automations.warnings, *of_folder.unread, *of_kinds.warnings]
         stored = await asyncio.to_thread(_read_stored, data_dir)

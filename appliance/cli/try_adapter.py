@@ -144,7 +144,7 @@ class _Trial:
             loaded = catalog.find(self._section)
             if isinstance(loaded, SectionFault):
                 raise ConfigFailed(list(loaded.faults))
-            context = self._home.context(lambda: session, catalog.folder.parent.parent)
+            context = self._home.context(lambda: session, catalog.files.folder.path.parent.parent)
             origins = Origins(loaded.settings, context)
             redact = Redaction(origins.secrets, KeptTexts(context.secrets))
             try:

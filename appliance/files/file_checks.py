@@ -116,7 +116,7 @@ class FileChecks:
         return [*await self._inspect(source), *await self._find_undefined(source)]
 
     async def _check_kind(self, source: Source) -> list[Fault]:
-        kind, refused = await self._kinds.check_text(source)
+        kind, refused = await self._kinds.files.check_text(source, self._kinds.sections)
         undefined = await find_undefined([source], partial(self._pool.describe, is_kind=True), is_kind=True)
         return [*kind.warnings, *undefined, *refused]
 
@@ -127,7 +127,7 @@ class FileChecks:
         try:
             found = await compute_alone(FILES_THREAD, parse)
             sections = [each for each in found.adapters.values() if isinstance(each, LuaSection)]
-            if faults := await self._kinds.check_sections(sections):
+            if faults := await self._kinds.files.check_sections(sections):
                 raise ConfigFailed(faults)
         except ConfigFailed as failed:
             own = await compute_alone(FILES_THREAD, self._own_faults, failed.faults, source.name)

@@ -15,7 +15,7 @@ from appliance.adapters.kinds import KINDS
 from appliance.adapters.lua_kinds.definition import KindDefinition
 from appliance.adapters.lua_kinds.settings import KNOWN_SETTINGS
 from appliance.config import bundled_config, parse_toml
-from appliance.lua.kind_catalog import KindCatalog
+from appliance.lua.kind_files import KindFiles
 from appliance.tables.checks import boolean
 from appliance.tables.fields import Field, Fields
 
@@ -67,9 +67,9 @@ class Note(Struct, frozen=True):
     example: Any
 
 
-async def list_kind_forms(catalog: KindCatalog) -> list[KindForm]:
+async def list_kind_forms(files: KindFiles) -> list[KindForm]:
     """Return all kinds that are available for sections, sorted by name."""
-    definitions, faults = await catalog.read_all()
+    definitions, faults = await files.read_all()
     forms = [_form_of_python(name) for name in KINDS]
     forms += [_form_of_lua(name, each) for name, each in definitions.items()]
     forms += [

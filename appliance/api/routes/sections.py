@@ -66,7 +66,7 @@ class KindsApi(ApiResource):
     @route("GET", "/kinds", Role.READ, KINDS)
     async def list_all(self, call: Call) -> object:
         """Return every adapter kind by name, with the settings of its sections."""
-        return {"kinds": await list_kind_forms(self.hub.kinds)}
+        return {"kinds": await list_kind_forms(self.hub.kinds.files)}
 
 
 class SectionsApi(ApiResource):

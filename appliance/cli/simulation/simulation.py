@@ -46,7 +46,7 @@ from appliance.home.registry import Registry
 from appliance.lua.catalog import LoadedFile
 from appliance.lua.context import Context, CtxFunction
 from appliance.lua.executor import Execution, ExecutionRequest, Executor
-from appliance.lua.kind_catalog import DescribeKind, build_kind_catalog
+from appliance.lua.kind_files import DescribeKind, KindFiles, folder_of_kinds
 from appliance.scenes import Scene, Scenes, build_scene_catalog
 from appliance.store.clock_trust import ClockTrust
 from appliance.store.records import read_devices, read_layout
@@ -177,11 +177,10 @@ async def _list_operations(
     """Return the operations of all sections, including disabled sections. Return None if the operations are
     unknown."""
     sections = [each for each in settings.adapters.values() if isinstance(each, LuaSection)]
-    kinds = build_kind_catalog(file, sections, describe, Bus())
+    found = dict.fromkeys(settings.adapter_names) | list_operations(settings.adapters)
     if sections:
-        await kinds.check()
-    unknown = dict.fromkeys(settings.adapter_names)
-    return {**unknown, **list_operations(settings.adapters), **kinds.list_operations()}
+        found |= (await KindFiles(folder_of_kinds(file), describe).read(sections)).list_operations()
+    return found
 
 
 def _environment(settings: Config, stored: DocumentSnapshot, bus: Bus, clock: Clock) -> Environment:

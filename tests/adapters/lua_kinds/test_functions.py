@@ -792,7 +792,7 @@ async def test_check_lists_names_without_a_value(pool: WorkerPool, tmp_path: Pat
     (tmp_path / "config" / "adapters").mkdir(parents=True)
     (tmp_path / "config" / "adapters" / "mine.lua").write_text(kind("local x = jsn.decode('7')\nreturn {}"))
     catalog = build_kind_catalog(tmp_path / "config" / "default.toml", [], pool.describe, Bus())
-    found = await catalog.check()
+    found = (await catalog.files.read([])).check()
     assert (found.faults, found.warnings) == ([], [])
     sources, describe = [each.source for each in found.valid], partial(pool.describe, is_kind=True)
     [fault] = await find_undefined(sources, describe, is_kind=True)

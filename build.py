@@ -24,6 +24,7 @@ from firmware.console import (
     IO_ERROR,
     USAGE_ERROR,
     BuildFailed,
+    end_on_sigterm,
     report_failure,
     run_visible,
     say,
@@ -124,12 +125,7 @@ def main(argv: Sequence[str]) -> int:
         return 128 + signal.SIGINT
 
 
-def on_sigterm(*_: object) -> None:
-    """End cleanly on SIGTERM, and also end the running command."""
-    raise SystemExit(128 + signal.SIGTERM)
-
-
 if __name__ == "__main__":
-    signal.signal(signal.SIGTERM, on_sigterm)
+    end_on_sigterm()
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     sys.exit(main(sys.argv[1:]))

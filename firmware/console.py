@@ -73,3 +73,12 @@ def run_visible(command: Sequence[str], folder: Path, variables: Mapping[str, st
                 child.terminate()
                 raise
     return child.returncode if child.returncode >= 0 else 128 - child.returncode
+
+
+def end_on_sigterm() -> None:
+    """On SIGTERM, end this process cleanly, and also end the running command."""
+
+    def end(*_: object) -> None:
+        raise SystemExit(128 + signal.SIGTERM)
+
+    signal.signal(signal.SIGTERM, end)

@@ -15,7 +15,7 @@ import tempfile
 import urllib.request
 from pathlib import Path
 
-from firmware.console import run_visible, say
+from firmware.console import end_on_sigterm, run_visible, say
 from firmware.pythons import pythons
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -94,11 +94,6 @@ def main() -> int:
     return 0
 
 
-def on_sigterm(*_: object) -> None:
-    """End cleanly on SIGTERM, and also end the running command."""
-    raise SystemExit(128 + signal.SIGTERM)
-
-
 if __name__ == "__main__":
-    signal.signal(signal.SIGTERM, on_sigterm)
+    end_on_sigterm()
     sys.exit(main())

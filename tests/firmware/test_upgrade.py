@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import fcntl
-import hashlib
 import os
 import shutil
 import signal
@@ -23,7 +22,7 @@ import pytest
 
 from appliance.cli.main import main
 from tests.fakes.programs import need
-from tests.firmware.conftest import ROOT
+from tests.firmware.conftest import ROOT, digest
 
 PARTS = ("install.sh", "systemd/lares.service", "openwrt/lares.init")
 HUB = """
@@ -159,8 +158,7 @@ def install(machine: Machine, kind: str) -> None:
 def test_systemd_upgrades_rolls_back_and_keeps_the_running_version_if_the_other_one_fails(machine: Machine) -> None:
     install(machine, "systemd")
     new = make_file(machine.folder / "new.pyz", "2")
-    digest = hashlib.sha256(new.read_bytes()).hexdigest()
-    (machine.folder / "new.pyz.sha256").write_text(f"{digest}  lares.pyz\n")
+    (machine.folder / "new.pyz.sha256").write_text(f"{digest(new)}  lares.pyz\n")
     assert machine.run("lares", "upgrade", "new.pyz") == "new.pyz matches new.pyz.sha256\nlares: 2 is installed\n"
     assert machine.running() == "2"
     assert machine.run("ls", "/opt/lares").split() == ["lares.previous.pyz", "lares.pyz"]

@@ -50,7 +50,7 @@ OF_THE_BOX = (CARD, CRASHES, MASTER_KEY, RUNNING)
 
 
 def backup(arguments: argparse.Namespace) -> int:
-    paths = HubPaths.of_process(arguments.config, arguments.data_dir)
+    paths = HubPaths.of_process(arguments)
     config, data_dir = paths.find_config(), paths.need_data_dir()
     file = Path(arguments.file)
     _check_target(file, config)

@@ -18,7 +18,7 @@ from appliance.errors import StartFailed
 def check(arguments: argparse.Namespace) -> int:
     """Print each error as `file:line: message`. Return 0 if there are no errors, otherwise 78. Warnings do not change
     the exit code."""
-    paths = HubPaths.of_process(arguments.config, arguments.data_dir)
+    paths = HubPaths.of_process(arguments)
     file, data_dir = paths.need_config(), paths.find_data_dir()
     need_access(data_dir, file)
     found = examine(file, data_dir)

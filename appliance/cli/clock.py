@@ -23,7 +23,7 @@ from appliance.store.record_keys import CARD
 
 def clock(arguments: argparse.Namespace) -> int:
     """Mark the clock as trusted: through the hub if it is running, otherwise directly in the store."""
-    data_dir = HubPaths.of_process(arguments.config, arguments.data_dir).need_data_dir()
+    data_dir = HubPaths.of_process(arguments).need_data_dir()
     become_owner(data_dir)
     request = HubRequest(method="POST", path="/diagnostics/clock/trust")
     asyncio.run(ask_or_act(data_dir, lambda: ask(data_dir, request), lambda: _trust_without_hub(data_dir)))

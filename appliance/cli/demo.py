@@ -55,7 +55,7 @@ def demo(arguments: argparse.Namespace) -> int:
     port = _choose_port() if arguments.port is None else arguments.port
     with tempfile.TemporaryDirectory(prefix="lares-demo-") as folder:
         file = Path(folder) / CONFIG_FILE.parent / Path(arguments.config or CONFIG_FILE).name
-        write_config(file.parent, read_template(find_template(arguments.config)))
+        write_config(file.parent, read_template(find_template(arguments)))
         settings = config.load(file, {})
         start_logging(replace(settings.logging, level="warning"), os.environ)
         run_loop(_run(settings, Path(arguments.data_dir or Path(folder) / "data"), port))
@@ -70,7 +70,7 @@ def _run_kept(arguments: argparse.Namespace) -> int:
     file = folder / CONFIG_FILE
     refuse_other_home(folder)
     if not file.exists():
-        template = read_template(find_template(arguments.config))
+        template = read_template(find_template(arguments))
         text, mode = template[Path(file.name)]
         write_config(file.parent, {**template, Path(file.name): (_kept_home(text.decode()).encode(), mode)})
         say(f"{folder} contains a demo home: a lamp, a motion sensor, a door, a plug, a button, and a thermometer.")

@@ -33,7 +33,7 @@ _STATE_COLOURS = {"online": "green", "offline": "red", "unavailable": "red"}
 
 def devices(arguments: argparse.Namespace) -> int:
     """Print the devices that match the text. For a single device, also print its commands, events, and files."""
-    paths = HubPaths.of_process(arguments.config, arguments.data_dir)
+    paths = HubPaths.of_process(arguments)
     file, data_dir = paths.find_config(), paths.find_data_dir()
     with as_owner(data_dir, file):
         known, is_running = _read_devices(data_dir)

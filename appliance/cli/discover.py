@@ -31,7 +31,7 @@ def discover(arguments: argparse.Namespace) -> int:
     if not 0 < seconds <= MAX_SEARCH_SECS:
         must = f"must be a number of seconds above 0, at most {MAX_SEARCH_SECS}"
         raise StartFailed(f"--seconds {must}, not {arguments.seconds!r}", os.EX_USAGE)
-    file = HubPaths.of_process(arguments.config, None).find_config()
+    file = HubPaths.of_process(arguments).find_config()
     sections = _sections(file)
     search = Discovery(Clock(), partial(config.list_kinds, file), lambda: sections).search
     found = asyncio.run(search(seconds))

@@ -39,7 +39,7 @@ Finding = tuple[str, str, str]
 
 def doctor(arguments: argparse.Namespace) -> int:
     """Print one line per check. Return 1 if a check finds a problem, otherwise 0."""
-    paths = HubPaths.of_process(arguments.config, arguments.data_dir)
+    paths = HubPaths.of_process(arguments)
     platform_findings = [*_check_platform()]
     # the check must run as root, because the owner may be unable to read Python
     config_findings = [*_check_config(paths)]

@@ -43,7 +43,7 @@ Row = dict[str, Any]
 def history(arguments: argparse.Namespace) -> int:
     """Print the export on standard output, and the export's gaps on standard error."""
     start, end = _instant(arguments.start, "--start"), _instant(arguments.end, "--end")
-    data_dir = HubPaths.of_process(arguments.config, arguments.data_dir).need_data_dir()
+    data_dir = HubPaths.of_process(arguments).need_data_dir()
     need_access(data_dir)
     become_owner(data_dir)
     export = _Export(MonthFiles(Disk(data_dir)), start, end)

@@ -135,7 +135,7 @@ def ask_hub(arguments: argparse.Namespace, request: HubRequest) -> Any:
 
     Raise `StartFailed` if no hub runs, if the hub rejects the request, or if a named configuration file is missing.
     """
-    paths = HubPaths.of_process(arguments.config, arguments.data_dir)
+    paths = HubPaths.of_process(arguments)
     paths.check_named_config()
     folder = paths.find_data_dir()
     become_owner(folder)

@@ -26,7 +26,7 @@ def import_(arguments: argparse.Namespace) -> int:
     folder = Path(arguments.folder)
     with as_owner_of_all(folder):
         installation = read_installation(folder)
-    paths = HubPaths.of_process(arguments.config, arguments.data_dir)
+    paths = HubPaths.of_process(arguments)
     file, data_dir = paths.find_config(), paths.find_data_dir()
     become_owner_of_both(file, data_dir)
     with as_owner(data_dir):

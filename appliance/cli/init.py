@@ -26,7 +26,7 @@ def init(arguments: argparse.Namespace) -> int:
     if arguments.folder is None:
         raise StartFailed("specify a folder, as in `lares init /etc/lares`, or a kind with --adapter", os.EX_USAGE)
     folder = Path(arguments.folder).absolute()
-    template = read_template(find_template(arguments.config))
+    template = read_template(find_template(arguments))
     become_owner(folder / CONFIG_FILE.parent, folder)
     written = write_config(folder / CONFIG_FILE.parent, template)
     for file in written:
@@ -42,7 +42,7 @@ def init(arguments: argparse.Namespace) -> int:
 
 def _write_kind(arguments: argparse.Namespace) -> int:
     """Copy a bundled kind to the configuration folder, and explain how to use the kind. Never overwrite a file."""
-    name, file = arguments.adapter, HubPaths.of_process(arguments.config, arguments.data_dir).find_config()
+    name, file = arguments.adapter, HubPaths.of_process(arguments).find_config()
     folder = file.parent if arguments.folder is None else Path(arguments.folder).absolute() / CONFIG_FILE.parent
     bundled = list_bundled_kinds()
     if name not in bundled:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,11 +22,11 @@ RECIPES = "recipes"
 """The folder of recipes. Bundled recipes are not copied."""
 
 
-def find_template(config_flag: str | None) -> Path:
+def find_template(arguments: argparse.Namespace) -> Path:
     """Return the folder that contains the named file, by default the bundled folder."""
-    if not config_flag:
+    if not arguments.config:
         return bundled_config()
-    return config_folder(HubPaths.of_process(config_flag, None).find_config())
+    return config_folder(HubPaths.of_process(arguments).find_config())
 
 
 def read_template(source: Path) -> ConfigTemplate:

@@ -43,7 +43,7 @@ ONLY_NOW = "shown only once"
 
 def key(arguments: argparse.Namespace) -> int:
     """Change or list keys, through the hub if it runs."""
-    paths = HubPaths.of_process(arguments.config, arguments.data_dir)
+    paths = HubPaths.of_process(arguments)
     data_dir = paths.need_data_dir()
     become_owner(data_dir)
     auth = _read_auth(paths) if arguments.do == "reset-master" else NO_AUTH

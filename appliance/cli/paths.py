@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
 from collections.abc import Mapping
@@ -24,10 +25,10 @@ class HubPaths(Struct, frozen=True, kw_only=True):
     executable_dir: Path
 
     @staticmethod
-    def of_process(config_flag: str | None, data_flag: str | None) -> HubPaths:
+    def of_process(arguments: argparse.Namespace) -> HubPaths:
         return HubPaths(
-            config_flag=config_flag,
-            data_flag=data_flag,
+            config_flag=arguments.config,
+            data_flag=arguments.data_dir,
             environment=os.environ,
             working_dir=_find_working_dir(),
             executable_dir=Path(sys.argv[0]).resolve().parent,

@@ -50,7 +50,7 @@ def restore(arguments: argparse.Namespace) -> int:
 
 
 def _restore(arguments: argparse.Namespace, found: Archive) -> int:
-    paths = HubPaths.of_process(arguments.config, arguments.data_dir)
+    paths = HubPaths.of_process(arguments)
     file, data_dir = paths.find_config(is_new=True), paths.find_data_dir()
     become_owner_of_both(file, data_dir)
     files = _files_for(file, found)

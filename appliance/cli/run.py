@@ -43,7 +43,7 @@ def run(arguments: argparse.Namespace, greet: Callable[[int], None] = lambda por
     protect_memory()
     gc.set_threshold(*COLLECTION_THRESHOLDS)
     limit_pools()
-    paths = HubPaths.of_process(arguments.config, arguments.data_dir)
+    paths = HubPaths.of_process(arguments)
     file, data_dir = paths.find_config(), paths.find_data_dir()
     refuse_other_home(data_dir, file)
     is_new = not file.exists()

@@ -36,7 +36,7 @@ MAX_EVENTS_BYTES = 16 << 20
 def simulate(arguments: argparse.Namespace) -> int:
     """Print each trigger and its result. Send no command, and write nothing to the store."""
     lower_priority()
-    paths = HubPaths.of_process(arguments.config, arguments.data_dir)
+    paths = HubPaths.of_process(arguments)
     file, data_dir = paths.need_config(), paths.find_data_dir()
     need_access(data_dir, file)
     with as_owner(data_dir, file):

@@ -47,7 +47,7 @@ LISTEN_SECS = 3.0
 
 def try_adapter(arguments: argparse.Namespace) -> int:
     """Poll once, and print requests, answers, and devices."""
-    paths = HubPaths.of_process(arguments.config, arguments.data_dir)
+    paths = HubPaths.of_process(arguments)
     if arguments.name is None and arguments.set and "=" not in arguments.set[-1]:
         arguments.name = arguments.set.pop()  # without "=", the word after --set is the adapter's name
     if arguments.name is None:

@@ -164,7 +164,7 @@ def _replace(arguments: argparse.Namespace, target: Path, data: bytes | None) ->
     if data is None and not previous.exists():
         raise StartFailed(f"there is no previous version {previous}", os.EX_NOINPUT)
     older = _sibling_of(target, "older")
-    paths = HubPaths.of_process(arguments.config, arguments.data_dir)
+    paths = HubPaths.of_process(arguments)
     config, data_dir = paths.find_config(), paths.find_data_dir()
     try:
         disk.remove(new.name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from argparse import Namespace
 from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
@@ -100,7 +101,7 @@ def test_a_named_configuration_must_be_a_file(tmp_path: Path, by_flag: bool, is_
 def test_a_relative_path_starts_at_the_working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make(tmp_path, "sub/a.toml")
     monkeypatch.chdir(tmp_path)
-    asked = HubPaths.of_process("sub/a.toml", "state")
+    asked = HubPaths.of_process(Namespace(config="sub/a.toml", data_dir="state"))
     assert asked.find_config() == tmp_path / "sub/a.toml"
     assert asked.find_data_dir() == tmp_path / "state"
 

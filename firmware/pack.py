@@ -39,9 +39,14 @@ HUB = (
     "appliance.lua_worker.worker_main",
     "appliance.cli.process.api_server",
     "argon2",
+    "appliance.adapters.mqtt.adapter",
+    "appliance.adapters.polling",
+    "appliance.adapters.device_http.client",
+    "aiohttp",
+    "aiomqtt",
 )
-"""Modules that the hub and the Lua worker import before the hub answers requests. The file contains the bytecode
-of these modules."""
+"""Modules that the Lua worker and a hub with MQTT and polled devices import. The file contains the bytecode of these
+modules. If the hub compiled them, it would need 1.5 MB more memory afterwards."""
 
 BUNDLED = "appliance/bundled/"
 """Files that `install.sh` also extracts."""

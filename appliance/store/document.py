@@ -1,9 +1,9 @@
 """The document: a mapping of keys to JSON values. Every acknowledged change survives a power cut.
 
 The document is in memory, and on the card in two files per generation: a snapshot and a journal. Concurrent changes
-share one journal record and one sync on the store's thread. When the journal is larger than the snapshot, the next
-generation begins. Values whose latest changes may be lost are first held in an overlay, which is flushed every few
-minutes.
+share one journal record and one sync on the store's thread. When the journal is much larger than the snapshot, the
+next generation begins. Values whose latest changes may be lost are first held in an overlay, which is flushed every
+few minutes.
 """
 
 from __future__ import annotations

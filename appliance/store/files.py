@@ -21,8 +21,11 @@ from appliance.store.journal import Journal
 from appliance.store.recovery import Migrations, Recovered, recover
 
 MIN_COMPACT_BYTES = 256 * 1024
-"""Minimum size in bytes of a journal for compaction. A larger journal is compacted when it is longer than its
-snapshot."""
+"""Minimum size in bytes of a journal for compaction."""
+
+SNAPSHOTS_PER_JOURNAL = 4
+"""A journal is compacted when it is longer than this number of snapshots, so that the card is mostly written with
+changes."""
 
 COMPACT_AGAIN = 64 * 1024
 """If the card is too full to compact the journal, compaction is tried again after the journal has grown by this
@@ -159,7 +162,7 @@ class Files:
         self.values = found.values
         self._base, self._generation, self._snapshot_size = found.base, found.generation, found.snapshot_size
         self._journal = Journal(self._disk, found.generation, found.sequence, found.journal_end, found.last)
-        self._compact_at = max(self._snapshot_size, self._min_compact_bytes)
+        self._compact_at = max(SNAPSHOTS_PER_JOURNAL * self._snapshot_size, self._min_compact_bytes)
         self._needs_generation = not found.is_clean
         self._preserved = [(name, f"{name}.corrupt-{self._stamp}") for name in found.damaged]
         for name, kept in self._preserved:
@@ -218,7 +221,7 @@ class Files:
         self._remove_leftovers(oldest=self._base)
         self._base = self._generation = generation
         self._journal, self._snapshot_size = journal, len(data)
-        self._compact_at = max(len(data), self._min_compact_bytes)
+        self._compact_at = max(SNAPSHOTS_PER_JOURNAL * len(data), self._min_compact_bytes)
 
     def _preserve(self) -> None:
         """Link damaged and outdated files to permanent names."""

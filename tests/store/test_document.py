@@ -192,6 +192,16 @@ def modes(folder: Path) -> set[int]:
     return {file.stat().st_mode & 0o777 for file in folder.iterdir()}
 
 
+async def test_snapshots_add_less_than_a_third_to_the_written_changes(tmp_path: Path) -> None:
+    async with open_document(Disk(tmp_path), Clock()) as document:
+        for number in range(10):
+            await document.put_many({f"key/{number}": "x" * 40_000})
+        before = document.figures()["bytes_written"]
+        for number in range(200):
+            await document.put_many({f"key/{number % 10}": "x" * 40_000})
+        assert 200 * 40_000 < document.figures()["bytes_written"] - before < 4 / 3 * 200 * 40_000
+
+
 async def test_a_long_journal_is_compacted(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.WARNING, "store")
     disk = Disk(tmp_path)

@@ -128,16 +128,15 @@ class AdapterSections:
         await self._publish_home_on(name, settings)
 
     async def _stop_section(self, name: str, successor: Any) -> None:
-        """Stop the section. If a section of the same kind replaces this section, the devices remain. If no such
-        section replaces this section, the devices remain only in storage."""
+        """Stop the section. If a section of the same kind replaces this section, the devices remain. Otherwise, the
+        devices remain only in storage."""
         self._dispatcher.remove(name)
         await self._running.stop(name)
         self._health.remove(name)
         self._brokers.discard(name)
-        if successor is None:
-            await self._store.recorder.flush()
         if successor is None or kind_of(successor) is not kind_of(self.settings[name]):
-            await in_steps(self._clock, self._registry.remove_section(name, is_kept=successor is None))
+            await self._store.recorder.flush()
+            await in_steps(self._clock, self._registry.remove_section(name))
 
     async def _publish_home_on(self, name: str, settings: Any) -> None:
         if isinstance(settings, Mqtt):

@@ -225,10 +225,10 @@ class Registry:
                 self._bus.publish(events.DeviceStateChanged(device=device, previous=None, changed=state))
             yield
 
-    def remove_section(self, adapter: str, *, is_kept: bool) -> Iterator[None]:
-        """Remove all devices of the adapter, one per step. If `is_kept` is true, their values remain stored."""
+    def remove_section(self, adapter: str) -> Iterator[None]:
+        """Remove all devices of the adapter, one per step. Their values remain stored."""
         for device_id in [*self.ids_of(adapter)]:
-            self.remove(adapter, device_id, is_kept=is_kept)
+            self.remove(adapter, device_id, is_kept=True)
             yield
 
     def _restore(self, device: Device) -> None:

@@ -144,6 +144,22 @@ async def test_a_section_of_another_kind_takes_over_the_name(home: Home, tmp_pat
         assert (await home.app.post("/devices/lamp:light:0/command", ON)).status == 200
 
 
+async def test_a_section_of_another_kind_deletes_no_values(home: Home) -> None:
+    app = home.app
+    await home.has("virtual:a")
+    assert (await app.post("/devices/virtual:a/command", ON)).status == 200
+    assert (await app.post("/rooms", {"id": "hall", "name": "Hall"})).status == 200
+    assert (await app.post("/devices/virtual:a/room", {"room_id": "hall"})).status == 200
+    home.save('[adapters.virtual]\ntype = "roku_tv"\nip_address = "127.0.0.1"\nport = 9\n')
+    assert (await home.reload())["sections"] == {"virtual": "replaced"}
+    assert (await app.get("/devices/virtual:a")).status == 404
+    home.save(VIRTUAL)
+    await home.reload()
+    await home.has("virtual:a")
+    device = await app.device("virtual:a")
+    assert (device["attributes"]["power"], device["room_id"]) == ("on", "hall")
+
+
 async def test_sections_of_kinds_in_lua_start_with_the_first_of_them(home: Home) -> None:
     write(home.root, {"adapters/mine.lua": KIND})
     home.save(VIRTUAL, MINE)

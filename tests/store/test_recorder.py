@@ -186,8 +186,8 @@ async def test_values_of_a_stopped_section_remain_even_if_a_flush_is_running(
             registry.apply(Report(adapter="a", observations=tuple(seen)))
             flushing = asyncio.create_task(recorder.flush())
             await (asyncio.sleep(0) if battery == 2 else flushing)
-        for _ in registry.remove_section("a", is_kept=is_kept):
-            pass
+        for device_id in [*registry.ids_of("a")]:
+            registry.remove("a", device_id, is_kept=is_kept)
         await flushing
         await recorder.flush()
         assert registry.list_devices() == ()

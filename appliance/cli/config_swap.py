@@ -9,7 +9,7 @@ import stat
 from pathlib import Path, PurePosixPath
 
 from appliance.errors import StartFailed
-from appliance.store.disk import sync_folder
+from appliance.store.disk import naming, sync_folder
 
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
 
@@ -31,7 +31,8 @@ def write_stage(folder: Path, files: dict[PurePosixPath, bytes], stamp: str, hub
             target = stage / path
             target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             target.touch(mode=0o600)
-            target.write_bytes(data)
+            with naming(target):
+                target.write_bytes(data)
         _copy_ownership(stage, folder, hub_group)
         os.sync()
     except BaseException:

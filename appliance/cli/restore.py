@@ -76,7 +76,7 @@ def _restore_all(
     Return the paths of the replaced files, and a sentence about the history.
     """
     stamp = _free_stamp(data_dir, file.parent.parent)
-    with _filesystem_errors(), as_owner(data_dir):
+    with _filesystem_errors(data_dir), as_owner(data_dir):
         finish(data_dir, stamp)
     with as_owner(data_dir):
         count = _stage_history(data_dir, found)
@@ -89,9 +89,9 @@ def _restore_all(
     with as_owner(data_dir):
         kept += _place_history(data_dir, stamp)
         forget(data_dir)
-        with _filesystem_errors():
-            merge_versions(Disk(data_dir), found.versions)
     (file.parent / MARKER).unlink(missing_ok=True)
+    with as_owner(data_dir):
+        _merge_versions(data_dir, found.versions)
     return kept, f", {counted(count, 'month')} of history" if count else ""
 
 
@@ -134,7 +134,7 @@ def _present_key(file: Path, present: bytes | None) -> str | None:
 
 def _replace(file: Path, files: dict[PurePosixPath, bytes], data_dir: Path, found: Archive, stamp: str) -> list[Path]:
     """Replace configuration and document together. Return the paths of the replaced files."""
-    with _filesystem_errors():
+    with _filesystem_errors(data_dir):
         if files:
             return _replace_both(file.parent, files, data_dir, found.values, stamp)
         with as_owner(data_dir):
@@ -180,7 +180,8 @@ def _stage_history(data_dir: Path, found: Archive) -> int:
     try:
         return stage_history(data_dir, history_of(found))
     except UNREADABLE as error:
-        reason = getattr(error, "strerror", None) or error
+        parts = (error.filename, error.strerror) if isinstance(error, OSError) else ()
+        reason = ": ".join(map(str, filter(None, parts))) or error
         raise StartFailed(f"the history cannot be restored: {reason}; nothing was changed", os.EX_IOERR) from None
 
 
@@ -197,13 +198,25 @@ def _place_history(data_dir: Path, stamp: str) -> list[Path]:
         ) from None
 
 
+def _merge_versions(data_dir: Path, versions: Mapping[str, bytes]) -> None:
+    """Restore the previous texts of files. Raise `StartFailed` on failure; everything else is already restored."""
+    try:
+        merge_versions(Disk(data_dir), versions)
+    except OSError as error:
+        raise StartFailed(
+            f"the versions of files were not restored ({error.filename or data_dir}: {error.strerror}); everything "
+            "else was restored",
+            os.EX_IOERR,
+        ) from None
+
+
 @contextlib.contextmanager
-def _filesystem_errors() -> Iterator[None]:
-    """Convert `OSError` to `StartFailed`."""
+def _filesystem_errors(folder: Path) -> Iterator[None]:
+    """Convert `OSError` to `StartFailed`. If the error names no path, name the folder."""
     try:
         yield
     except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
         needs = f" (user {os.geteuid()}, the owner of this home, needs write access there)"
         why = f"{error.strerror}{needs if isinstance(error, PermissionError) else ''}"
-        raise StartFailed(f"cannot restore: {where}{why}; nothing was changed", os.EX_IOERR) from None
+        where = error.filename or folder
+        raise StartFailed(f"cannot restore: {where}: {why}; nothing was changed", os.EX_IOERR) from None

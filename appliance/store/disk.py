@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from appliance.errors import StartFailed
@@ -203,6 +203,17 @@ def write_file(file: Path, data: bytes, mode: int = 0o600) -> None:
     except OSError:
         with contextlib.suppress(OSError):
             part.unlink(missing_ok=True)
+        raise
+
+
+@contextlib.contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Add the path to an `OSError` that names no path, such as the error of a full disk."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None:
+            error.filename = str(path)
         raise
 
 

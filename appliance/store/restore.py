@@ -24,7 +24,7 @@ from urllib.parse import quote, unquote_to_bytes
 import orjson
 
 from appliance.errors import StartFailed
-from appliance.store.disk import MAX_STORE_FILE_BYTES, Disk, sync_folder, write_file
+from appliance.store.disk import MAX_STORE_FILE_BYTES, Disk, naming, sync_folder, write_file
 from appliance.store.file_format import generations_of, leftovers
 from appliance.store.files import MIGRATIONS, Files
 from appliance.store.month_files import HISTORY_FOLDER
@@ -94,7 +94,7 @@ def stage_history(folder: Path, months: Iterable[tuple[str, IO[bytes]]]) -> int:
             stage.mkdir(mode=0o700, exist_ok=True)
             target = stage / name
             target.touch(mode=0o600)
-            with target.open("wb") as written:
+            with naming(target), target.open("wb") as written:
                 shutil.copyfileobj(stream, written)
                 written.flush()
                 os.fsync(written.fileno())

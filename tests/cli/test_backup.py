@@ -592,7 +592,8 @@ class TestHostileArchives:
         before = everything(tmp_path)
         assert command(tmp_path, "restore", "b") == (
             os.EX_IOERR,
-            "lares: the history cannot be restored: File exists; nothing was changed\n",
+            f"lares: the history cannot be restored: {tmp_path / 'data' / HISTORY_STAGE}: File exists; nothing was "
+            "changed\n",
         )
         assert everything(tmp_path) == before
 
@@ -682,9 +683,37 @@ class TestHalfway:
             assert left > 4 and stored_values(tmp_path) == HOME
             return
         assert code == 74
-        assert result == "lares: cannot restore: No space left on device; nothing was changed\n"
+        where = tmp_path / "data"
+        assert result == f"lares: cannot restore: {where}: No space left on device; nothing was changed\n"
         assert everything(tmp_path) == before
         assert stored_values(tmp_path) == old
+
+    @pytest.mark.parametrize(
+        ("place", "name", "sentence"),
+        [
+            (Path, "write_bytes", "cannot restore: {0}/config.restore-part/default.toml: {1}; nothing was changed"),
+            (
+                shutil,
+                "copyfileobj",
+                "the history cannot be restored: {0}/data/history.restore-part/2026-11.jsonl: {1}; "
+                "nothing was changed",
+            ),
+        ],
+    )
+    def test_a_full_card_is_reported_with_the_path(
+        self, tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch, place: Any, name: str, sentence: str
+    ) -> None:
+        def fail(*_: object) -> None:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        home(tmp_path)
+        pack(tmp_path / "b", {**entries(), "history/2026-11.jsonl": b"{}\n"})
+        before = everything(tmp_path)
+        monkeypatch.setattr(place, name, fail)
+        code, result = command(tmp_path, "restore", "b")
+        monkeypatch.undo()
+        assert code == 74 and everything(tmp_path) == before
+        assert result == f"lares: {sentence.format(tmp_path, os.strerror(errno.ENOSPC))}\n"
 
     def test_an_immovable_configuration_folder_keeps_everything(self, tmp_path: Path, command: Command) -> None:
         folder = tmp_path.joinpath(*["d" * 250] * 13)

@@ -16,8 +16,8 @@ from appliance.loop_lag import LoopLag
 T = TypeVar("T")
 
 STEP_SECS = 0.001
-"""Seconds of work before `in_steps` lets other tasks run. If a step takes much longer and other tasks wait, the next
-pause is as long as the step."""
+"""Seconds of work before `in_steps` lets other tasks run. If a step needs much more processor time and other tasks
+wait, they get as much processor time in the next pause."""
 
 HURRIED_STEP_SECS = 0.02
 """The same as `STEP_SECS`, but while the hub stops. Few other tasks need the loop then."""
@@ -165,6 +165,7 @@ async def in_steps(clock: Clock, work: Iterable[object]) -> object: ...
 async def in_steps(clock: Clock, work: Iterable[object]) -> object:
     """Run all steps of `work`; pause for other tasks after every `STEP_SECS`. Return the result of a generator."""
     loop, began, steps = asyncio.get_running_loop(), clock.monotonic(), iter(work)
+    worked = time.thread_time()
     while True:
         try:
             next(steps)
@@ -174,19 +175,22 @@ async def in_steps(clock: Clock, work: Iterable[object]) -> object:
             if clock.monotonic() - began >= HURRIED_STEP_SECS:
                 await clock.sleep(0)
                 began = clock.monotonic()
-        elif (took := clock.monotonic() - began) >= STEP_SECS:
+        elif clock.monotonic() - began >= STEP_SECS:
+            took = time.thread_time() - worked
             await _let_others_run(clock, took if took > 2 * STEP_SECS else 0.0)
-            began = clock.monotonic()
+            began, worked = clock.monotonic(), time.thread_time()
 
 
 async def _let_others_run(clock: Clock, secs: float) -> None:
-    """Pause while other tasks wait, for at least `REQUEST_TURNS` turns and at most for these seconds.
+    """Pause while other tasks wait, for at least `REQUEST_TURNS` turns and at most for these seconds of processor
+    time.
 
-    A timer would also pause if no task waits. On a busy machine, it would expire much too late.
+    Real time would also include the work of other processes. A timer would also pause if no task waits. On a busy
+    machine, it would expire much too late.
     """
-    loop, paused_at = asyncio.get_running_loop(), clock.monotonic()
+    loop, paused_at = asyncio.get_running_loop(), time.thread_time()
     for turn in itertools.count(1):
         await clock.sleep(0)
-        is_over = turn >= REQUEST_TURNS and clock.monotonic() - paused_at >= secs
+        is_over = turn >= REQUEST_TURNS and time.thread_time() - paused_at >= secs
         if is_over or (isinstance(loop, _Loop) and not loop.has_waiting):
             return

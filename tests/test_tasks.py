@@ -9,7 +9,7 @@ import socket
 import time
 import weakref
 from collections import Counter
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -421,6 +421,38 @@ def test_long_work_of_a_request_yields_to_waiting_tasks(others: int, turns_per_s
             return loop_lag().turns - before
 
     assert run(work()) == 10 * turns_per_step
+
+
+class JumpingClock(Clock):
+    """A clock that can skip time, in which the process did not run."""
+
+    ahead = 0.0
+
+    def monotonic(self) -> float:
+        return super().monotonic() + self.ahead
+
+
+def test_time_in_which_the_process_did_not_run_does_not_extend_the_pauses() -> None:
+    clock = JumpingClock()
+
+    def steps() -> Iterator[None]:
+        for _ in range(10):
+            clock.ahead += 0.05
+            yield
+
+    async def wait() -> None:
+        for _ in range(10_000):
+            await asyncio.sleep(0)
+
+    async def work() -> int:
+        async with Tasks() as tasks:
+            tasks.start(wait(), "another task")
+            await asyncio.sleep(0)
+            before = loop_lag().turns
+            await in_steps(clock, steps())
+            return loop_lag().turns - before
+
+    assert run(work()) == 10 * REQUEST_TURNS
 
 
 def test_long_work_of_a_stopping_hub_yields_rarely() -> None:

@@ -209,6 +209,24 @@ async def test_a_closed_connection_is_freed_at_once_without_the_collector(sent: 
             gc.enable()
 
 
+async def test_a_connection_that_is_lost_just_before_the_answer_is_freed_without_the_collector() -> None:
+    async with open_app() as app, call(app.url) as caller:
+        gc.collect()
+        gc.disable()
+        try:
+            await caller.ask(request("GET", "/rooms", KEY))
+            port = caller.socket.getsockname()[1]
+            connections = [each for each in gc.get_objects() if isinstance(each, Connection)]
+            [connection] = [each for each in connections if each.conn_info and each.conn_info.client_port == port]
+            connection.data_received(request("GET", "/rooms", KEY))
+            assert connection.transport is not None
+            connection.transport.abort()  # the answer is ready before `connection_lost` is called
+            del connection, connections
+            await until(lambda: not list_kept(app))
+        finally:
+            gc.enable()
+
+
 async def end_connection(app: App, sent: list[bytes], *, is_reset: bool) -> None:
     async with call(app.url) as caller:
         for each in sent:

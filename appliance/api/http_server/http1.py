@@ -8,7 +8,7 @@ from http import HTTPStatus
 from typing import Any, cast
 
 from sanic import Request
-from sanic.exceptions import BadRequest, ExpectationFailed, PayloadTooLarge, RequestTimeout
+from sanic.exceptions import BadRequest, ExpectationFailed, PayloadTooLarge, RequestCancelled, RequestTimeout
 from sanic.helpers import has_message_body
 from sanic.http import Http, Stage
 from sanic.response import HTTPResponse
@@ -87,6 +87,14 @@ class StrictHttp1(Http):
                 last.stream = None
             for name in ("request", "response", "response_func", "exception"):
                 setattr(self, name, None)
+
+    async def error_response(self, exception: Exception) -> None:
+        """Send the error. If the client is gone, end the connection."""
+        if isinstance(exception, RequestCancelled):
+            # Sanic's frame keeps the exception, so its traceback, or raising it again, would create a reference cycle
+            exception.__traceback__ = None
+            raise RequestCancelled from None
+        await super().error_response(exception)
 
     async def http1_request_header(self) -> None:
         """Parse the head of the next request. Raise errors with status 400, 408, 413, 417, or 501."""

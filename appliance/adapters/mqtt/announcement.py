@@ -1,4 +1,5 @@
-"""One announced entity and its device, in the form that all discovery protocols share."""
+"""One announced entity and its device, in the form that all discovery protocols share, and the JSON of their
+configurations."""
 
 from __future__ import annotations
 
@@ -6,6 +7,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct
+
+from appliance.adapters.mqtt.messages import parse_object
+from appliance.errors import Invalid
+
+MAX_DISCOVERY_BYTES = 64 * 1024
 
 MAX_COMPONENTS = 256
 """Maximum number of entities of one configuration."""
@@ -66,6 +72,14 @@ class Announcement(Struct, frozen=True, kw_only=True, gc=False):
         if self.config.get("entity_category") not in ("config", "diagnostic"):
             return False
         return not (self.component == "sensor" and self.config.get("device_class") == "battery")
+
+
+def parse_config(payload: bytes) -> dict[str, Any]:
+    """Parse the object of a configuration. Raise `Invalid` for any other payload, and for more than
+    `MAX_DISCOVERY_BYTES`."""
+    if len(payload) > MAX_DISCOVERY_BYTES:
+        raise Invalid(f"the configuration is larger than {MAX_DISCOVERY_BYTES // 1024} KiB")
+    return parse_object(payload, "the configuration")
 
 
 def text_of(raw: Any) -> str:

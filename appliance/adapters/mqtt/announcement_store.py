@@ -8,10 +8,10 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from appliance.adapters.mqtt.announcement import Announcement
+from appliance.adapters.mqtt.announcement import Announcement, parse_config
 from appliance.adapters.mqtt.component_classes import COMPONENTS, build_entity, unsupported
 from appliance.adapters.mqtt.grouping import markers_of, name_markers_of
-from appliance.adapters.mqtt.home_assistant_announcements import parse_announcements, parse_config
+from appliance.adapters.mqtt.home_assistant_announcements import parse_announcements
 from appliance.adapters.mqtt.messages import Outgoing
 from appliance.adapters.mqtt.out.topics import HubTopics
 from appliance.adapters.mqtt.refusals import Refusal, Refusals, reason_of
@@ -213,7 +213,7 @@ class AnnouncementStore:
         payloads[part] = payload
         config, sensors = (parse_config(payloads[each]) if payloads[each] else {} for each in tasmota.PARTS)
         fault = tasmota.unreadable_relays(config) if part == "config" else None
-        return tasmota.config_topic(mac), tasmota.parse_announcements(mac, config, sensors), fault
+        return tasmota.config_topic(mac), tasmota.build_announcements(mac, config, sensors), fault
 
 
 def _check_usable(found: Iterable[Announcement]) -> None:

@@ -7,11 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from appliance.adapters.mqtt.abbreviations import CONFIG_NAMES, DEVICE_NAMES, ORIGIN_NAMES, expand_abbreviations
-from appliance.adapters.mqtt.announcement import MAX_COMPONENTS, Announcement, DeviceFacts, text_of
-from appliance.adapters.mqtt.messages import parse_object
+from appliance.adapters.mqtt.announcement import MAX_COMPONENTS, Announcement, DeviceFacts, parse_config, text_of
 from appliance.errors import Invalid
-
-MAX_DISCOVERY_BYTES = 64 * 1024
 
 MAX_BASED_CHARS = 512 * 1024
 """Maximum number of characters that the base topics (`~`) of one configuration may add to the configuration's
@@ -27,7 +24,7 @@ _INHERITED = (
 )  # fmt: skip
 
 
-def _ids(prefix: str, topic: str) -> tuple[str, str, str]:
+def _split_topic(prefix: str, topic: str) -> tuple[str, str, str]:
     """Return the component, node, and object of `<prefix>/<component>/[<node>/]<object>/config`.
 
     Unlike in Home Assistant, an id may contain any printable character. Raise `Invalid` for other topics.
@@ -41,14 +38,6 @@ def _ids(prefix: str, topic: str) -> tuple[str, str, str]:
     return levels[0], ids[0] if len(ids) == 2 else "", ids[-1]
 
 
-def parse_config(payload: bytes) -> dict[str, Any]:
-    """Parse the object of a configuration. Raise `Invalid` for any other payload, and for more than
-    `MAX_DISCOVERY_BYTES`."""
-    if len(payload) > MAX_DISCOVERY_BYTES:
-        raise Invalid(f"the configuration is larger than {MAX_DISCOVERY_BYTES // 1024} KiB")
-    return parse_object(payload, "the configuration")
-
-
 def parse_announcements(prefix: str, topic: str, payload: bytes) -> list[Announcement] | None:
     """Return the entities of a configuration. Return None for `migrate_discovery`: the topic will be deleted, but its
     entities will not.
@@ -56,7 +45,7 @@ def parse_announcements(prefix: str, topic: str, payload: bytes) -> list[Announc
     An empty payload removes the topic's entities, so return an empty list for an empty payload. Raise `Invalid` for
     an unreadable payload.
     """
-    component, node_id, name = _ids(prefix, topic)
+    component, node_id, name = _split_topic(prefix, topic)
     if not payload:
         return []
     config = expand_abbreviations(parse_config(payload), CONFIG_NAMES)

@@ -15,9 +15,10 @@ from typing import Any, cast
 
 import pytest
 
+from appliance.adapters.mqtt.announcement import MAX_DISCOVERY_BYTES
 from appliance.adapters.mqtt.announcement_store import MAX_CONFIGS_BYTES
 from appliance.adapters.mqtt.discovery import Discovery
-from appliance.adapters.mqtt.home_assistant_announcements import MAX_DISCOVERY_BYTES, parse_announcements
+from appliance.adapters.mqtt.home_assistant_announcements import parse_announcements
 from appliance.adapters.mqtt.inbox import Inbox, Received
 from appliance.adapters.mqtt.kind import Mqtt
 from appliance.adapters.mqtt.messages import Message

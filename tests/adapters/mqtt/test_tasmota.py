@@ -448,7 +448,7 @@ def test_a_card_is_an_event_each_time() -> None:
 
 def test_topics_name_the_host_and_the_end_of_the_address() -> None:
     config = {**BASE, "ft": "home/%hostname%/%id%/%prefix%/%topic%/", "rl": [1]}
-    [relay] = announcements.parse_announcements(MAC, config, {})
+    [relay] = announcements.build_announcements(MAC, config, {})
     assert relay.config["command_topic"] == "home/tA1-0161/0000A1/cmnd/tA1/POWER1"
 
 
@@ -462,7 +462,7 @@ def test_the_units_of_numbers_without_a_capability_are_in_the_metadata() -> None
 @each_row("wrong", [{"t": None}, {"tp": ["cmnd"]}, {"t": "a#b"}, {"ft": "%prefix%/+/"}])
 def test_a_configuration_without_topics_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(Invalid):
-        announcements.parse_announcements(MAC, {**BASE, **wrong}, {})
+        announcements.build_announcements(MAC, {**BASE, **wrong}, {})
 
 
 ODD: list[dict[str, Any]] = [
@@ -522,7 +522,7 @@ def test_the_table_of_keys_and_options_matches_the_code() -> None:
     for play in (*PLAYS.values(), *(Play(config=config) for config, *_ in PRESSES)):
         config = Noting(TasmotaDevice({}, {}, **play.config).config)
         config["so"] = Noting(config["so"])
-        announcements.parse_announcements(MAC, config, {"sn": play.sensors})
+        announcements.build_announcements(MAC, config, {"sn": play.sensors})
         keys |= config.asked
         options |= config["so"].asked
     rows = rows_of("Keys and options of Tasmota")

@@ -87,7 +87,7 @@ def config_topic(mac: str) -> str:
     return f"{DISCOVERY_PREFIX}/{mac}/config"
 
 
-def parse_announcements(mac: str, config: Mapping[str, Any], sensors: Mapping[str, Any]) -> list[Announcement]:
+def build_announcements(mac: str, config: Mapping[str, Any], sensors: Mapping[str, Any]) -> list[Announcement]:
     """Convert a device's two messages to announcements. If the first message is missing, return an empty list. Raise
     `Invalid`."""
     return list(_announcements(TasmotaDevice(mac, config), sensors)) if config else []

@@ -4,6 +4,7 @@ configurations."""
 from __future__ import annotations
 
 from collections.abc import Mapping
+from enum import Enum, auto
 from typing import Any
 
 from msgspec import Struct
@@ -35,6 +36,13 @@ class DeviceFacts(Struct, frozen=True, kw_only=True, gc=False):
     via_device: str = ""
 
 
+class DiscoveryProtocol(Enum):
+    """The protocol of a configuration."""
+
+    HOME_ASSISTANT = auto()
+    TASMOTA = auto()
+
+
 class Announcement(Struct, frozen=True, kw_only=True, gc=False):
     """One announced entity. `key` is unique per broker. `source` is the topic of the configuration.
 
@@ -42,6 +50,7 @@ class Announcement(Struct, frozen=True, kw_only=True, gc=False):
     objects. These objects are not part of `config`, so that the garbage collector need not track `config`.
     """
 
+    protocol: DiscoveryProtocol
     key: str
     source: str
     component: str

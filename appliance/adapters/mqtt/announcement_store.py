@@ -68,7 +68,7 @@ class AnnouncementStore:
         if topic in self._router:
             return False
         is_home_assistant = topic.startswith(f"{self._prefix}/") and topic.endswith("/config")
-        return is_home_assistant or topic.startswith(f"{tasmota.DISCOVERY_PREFIX}/")
+        return is_home_assistant or tasmota.is_topic(topic)
 
     def has_config(self, topic: str) -> bool:
         """Return whether the topic's configuration is stored, or recorded as unusable."""
@@ -90,7 +90,7 @@ class AnnouncementStore:
             return False
         source, fault = topic, None
         try:
-            if topic.startswith(f"{tasmota.DISCOVERY_PREFIX}/"):
+            if tasmota.is_topic(topic):
                 source, found, fault = self._parse_tasmota(topic, payload)
             else:
                 found = self._parse_home_assistant(topic, payload)
@@ -149,8 +149,7 @@ class AnnouncementStore:
             self._payloads, self._announced = dict(self._payloads), dict(self._announced)
 
     def _is_used(self, topic: str) -> bool:
-        is_tasmota = topic.startswith(f"{tasmota.DISCOVERY_PREFIX}/")
-        source = tasmota.config_topic(tasmota.mac_of(topic)[0]) if is_tasmota else topic
+        source = tasmota.config_topic(tasmota.mac_of(topic)[0]) if tasmota.is_topic(topic) else topic
         return any(each.key in self.device_ids for each in self._announced.get(source, ()))
 
     def list_state_requests(self, requested: set[str]) -> Generator[None, None, list[Outgoing]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from appliance.adapters.mqtt.announcement import Announcement
+from appliance.adapters.mqtt.announcement import Announcement, DiscoveryProtocol
 from appliance.adapters.mqtt.platforms.alarm_panel import AlarmPanel
 from appliance.adapters.mqtt.platforms.binary_sensor import BinarySensor
 from appliance.adapters.mqtt.platforms.button import Button
@@ -79,7 +79,7 @@ def build_entity(announcement: Announcement, locale: Locale = ANYWHERE) -> Entit
     kind = COMPONENTS.get(announcement.component)
     if kind is None:
         raise Invalid(unsupported(announcement.component))
-    if announcement.key.startswith("tasmota/"):
+    if announcement.protocol is DiscoveryProtocol.TASMOTA:
         kind = _TASMOTA.get(announcement.component, kind)
     if kind is TopicLight:
         kind = _LIGHTS.get(str(announcement.config.get("schema", "default")), TopicLight)

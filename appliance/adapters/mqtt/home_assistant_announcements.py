@@ -7,7 +7,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from appliance.adapters.mqtt.abbreviations import CONFIG_NAMES, DEVICE_NAMES, ORIGIN_NAMES, expand_abbreviations
-from appliance.adapters.mqtt.announcement import MAX_COMPONENTS, Announcement, DeviceFacts, parse_config, text_of
+from appliance.adapters.mqtt.announcement import (
+    MAX_COMPONENTS,
+    Announcement,
+    DeviceFacts,
+    DiscoveryProtocol,
+    parse_config,
+    text_of,
+)
 from appliance.errors import Invalid
 
 MAX_BASED_CHARS = 512 * 1024
@@ -57,8 +64,8 @@ def parse_announcements(prefix: str, topic: str, payload: bytes) -> list[Announc
         return list(_components(topic, f"device/{node_id}/{name}", config, device, origin))
     base = config.get("~")
     key = f"{component}/{node_id}/{name}"
-    return [Announcement(key=key, source=topic, component=component, object_id=_object_id(name),
-                         config=_based(config, base), device=device, origin=origin,
+    return [Announcement(protocol=DiscoveryProtocol.HOME_ASSISTANT, key=key, source=topic, component=component,
+                         object_id=_object_id(name), config=_based(config, base), device=device, origin=origin,
                          availability=_availability(config, base))]  # fmt: skip
 
 
@@ -92,7 +99,8 @@ def _components(
             continue
         own_base = own.get("~", base)
         availability = _availability(own, own_base) if "availability" in own else shared_availability
-        yield Announcement(key=f"{key}/{name}", source=topic, component=platform, object_id=_object_id(str(name)),
+        yield Announcement(protocol=DiscoveryProtocol.HOME_ASSISTANT, key=f"{key}/{name}", source=topic,
+                           component=platform, object_id=_object_id(str(name)),
                            config=shared | _based(own, own_base), device=device, origin=origin,
                            availability=availability)  # fmt: skip
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from appliance.adapters.mqtt.announcement import Announcement, DeviceFacts
+from appliance.adapters.mqtt.announcement import Announcement, DeviceFacts, DiscoveryProtocol
 from appliance.adapters.mqtt.device_ids import DeviceNames
 from appliance.adapters.mqtt.grouping import group_announcements
 from tests.adapters.mqtt.captures import Sent
@@ -18,6 +18,7 @@ from tests.adapters.mqtt.table import new_catalog, run_steps, take
 
 def entity(number: int, *identifiers: str) -> Announcement:
     return Announcement(
+        protocol=DiscoveryProtocol.HOME_ASSISTANT,
         key=f"s{number}",
         source=f"homeassistant/sensor/s{number}/config",
         component="sensor",

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from appliance.adapters.mqtt.abbreviations import CONFIG_NAMES
-from appliance.adapters.mqtt.announcement import Announcement, DeviceFacts
+from appliance.adapters.mqtt.announcement import Announcement, DeviceFacts, DiscoveryProtocol
 from appliance.adapters.mqtt.component_classes import COMPONENTS
 from appliance.adapters.mqtt.device import MqttDevice
 from appliance.adapters.mqtt.device_builder import build_devices
@@ -128,7 +128,14 @@ def keys_read(component: str) -> set[str]:
 def announcement_of(component: str, config: Mapping[str, Any]) -> Announcement:
     facts = DeviceFacts(identifiers=("x",))
     return Announcement(
-        key="k", source="s", component=component, object_id="x", config=config, device=facts, origin=""
+        protocol=DiscoveryProtocol.HOME_ASSISTANT,
+        key="k",
+        source="s",
+        component=component,
+        object_id="x",
+        config=config,
+        device=facts,
+        origin="",
     )
 
 

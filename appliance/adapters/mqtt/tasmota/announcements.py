@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from appliance.adapters.mqtt.announcement import MAX_COMPONENTS, Announcement
+from appliance.adapters.mqtt.announcement import MAX_COMPONENTS, Announcement, DiscoveryProtocol
 from appliance.adapters.mqtt.fields import Texts
 from appliance.adapters.mqtt.tasmota.device import TasmotaDevice
 from appliance.adapters.mqtt.tasmota.sensors import (
@@ -69,8 +69,13 @@ PIR_MODES = frozenset((13, 14))
 _MAC = re.compile(r"[0-9A-Fa-f]{12}")
 
 
+def is_topic(topic: str) -> bool:
+    """Return whether the topic belongs to Tasmota's discovery."""
+    return topic.startswith(f"{DISCOVERY_PREFIX}/")
+
+
 def is_config(topic: str) -> bool:
-    return topic.startswith(f"{DISCOVERY_PREFIX}/") and topic.endswith("/config")
+    return is_topic(topic) and topic.endswith("/config")
 
 
 def mac_of(topic: str) -> tuple[str, str]:
@@ -166,6 +171,7 @@ def _announcement(
             "payload_not_available": device.text("ofln") or "Offline",
         }
     return Announcement(
+        protocol=DiscoveryProtocol.TASMOTA,
         key=f"tasmota/{device.mac}/{object_id}",
         source=config_topic(device.mac),
         component=component,

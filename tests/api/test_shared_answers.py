@@ -28,7 +28,7 @@ class Hub:
 
     def __init__(self) -> None:
         self.computations = 0
-        self.recorder = SimpleNamespace(list_present=self._compute_later)
+        self.store = SimpleNamespace(recorder=SimpleNamespace(list_present=self._compute_later))
         self.names = SimpleNamespace(find_known=self._compute_later)
         self.figures = SimpleNamespace(tree=self._compute)
 

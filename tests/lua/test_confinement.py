@@ -41,7 +41,7 @@ missing = confine(os.getppid(), 4 << 30)
 reached, kept = [], []
 
 
-def run_limited(name, action):
+def attempt(name, action):
     try:
         result = action()
     except BaseException:

@@ -23,7 +23,7 @@ from appliance.adapters.mqtt.kind import Mqtt
 from appliance.adapters.mqtt.message_processor import MessageProcessor
 from appliance.adapters.mqtt.reports import CostReports, FaultReports
 from appliance.adapters.mqtt.retained_messages import RetainedMessages
-from appliance.adapters.mqtt.templates.template import SIMPLE_TEMPLATES
+from appliance.adapters.mqtt.templates.template import EVALUATOR, needs_evaluator
 from appliance.adapters.publisher import Publisher
 from appliance.clock import Clock
 from appliance.errors import Unreachable
@@ -49,9 +49,6 @@ CONFIGS = ""
 
 DROPPED_SECS = 60.0
 """Minimum seconds between two log lines about dropped messages."""
-
-COMPILER = "appliance.adapters.mqtt.templates.evaluator"
-"""The module that the first complex template imports. The import takes a fifth of a second."""
 
 log = logging.getLogger("adapters")
 
@@ -116,8 +113,8 @@ class MessageLoop:
         while True:
             await self.inbox.wait()
             batch = self.inbox.take(BATCH)
-            if COMPILER not in sys.modules and any(map(self._needs_compiler, batch)):
-                await import_ahead([COMPILER])
+            if EVALUATOR not in sys.modules and any(needs_evaluator(each.payload) for each in batch):
+                await import_ahead([EVALUATOR])
             await in_steps(self._clock, self._process_all(batch))
             self._report_dropped()
             await in_steps(self._clock, self.processor.changed.flush())
@@ -136,13 +133,6 @@ class MessageLoop:
             if is_config:
                 self._budget.forget(received.topic)  # any client can publish announcements at any number of topics
             yield
-
-    def _needs_compiler(self, received: Received) -> bool:
-        """Return whether a message may contain a template that is more complex than a path."""
-        if b"{%" in received.payload:
-            return True
-        count = received.payload.count(b"{{")
-        return count > 0 and count > len(SIMPLE_TEMPLATES.findall(received.payload))
 
     def _process(self, received: Received, *, is_config: bool) -> Iterator[None]:
         if received.topic == self._status:

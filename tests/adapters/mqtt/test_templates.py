@@ -23,7 +23,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from appliance.adapters.mqtt.templates.functions import FILTERS, FUNCTIONS, METHODS, TESTS
 from appliance.adapters.mqtt.templates.operators import OPERANDS
-from appliance.adapters.mqtt.templates.template import JinjaTemplate
+from appliance.adapters.mqtt.templates.template import JinjaTemplate, needs_evaluator
 from appliance.adapters.mqtt.templates.template_limits import TemplateFailed, ValueMissing
 from tests.adapters.mqtt.captures import FOLDER, captures, configurations
 
@@ -566,6 +566,12 @@ def test_a_path_and_the_evaluator_agree(text: str, payload: Any) -> None:
             return "missing"
 
     assert outcome(text) == outcome(text.replace("{{", "{{ (").replace("}}", ") }}"))
+
+
+@pytest.mark.parametrize("text", PATHS)
+def test_only_other_templates_than_paths_need_the_evaluator(text: str) -> None:
+    assert not needs_evaluator(json.dumps({"value_template": text}).encode())
+    assert needs_evaluator(json.dumps({"value_template": text.replace("}}", "| int }}")}).encode())
 
 
 def test_a_path_in_a_message_that_is_not_json_is_missing() -> None:

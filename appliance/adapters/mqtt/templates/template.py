@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -25,18 +25,20 @@ again when needed.
 A character takes up to 120 bytes of memory. The limit is enough for 13,000 usual templates of 40 characters.
 """
 
-_PATH = r"(?:\.[A-Za-z_]\w*|\['[^'\\{}]*'\]|\[\"[^\"\\{}]*\"\])"
-_SIMPLE = re.compile(rf"\s*\{{\{{\s*value_json({_PATH}+)\s*\}}\}}\s*")
-_STEP = re.compile(r"\.(\w+)|\['([^']*)'\]|\[\"([^\"]*)\"\]")
+EVALUATOR = "appliance.adapters.mqtt.templates.evaluator"
+"""The module that the first template other than a path imports. The import takes a fifth of a second."""
 
-SIMPLE_TEMPLATES = re.compile(rb"\{\{ ?value_json(?:\.[A-Za-z_]\w*|\['[^'\\{}]*'\]|\[\\\"[^\"\\{}]*\\\"\])+ ?\}\}")
-"""Templates in discovery JSON that are plain paths, so that they need no compiler."""
+_PATH = r"""\{\{\s*value_json((?:\.[A-Za-z_]\w*|\['[^'\\{}]*'\]|\["[^"\\{}]*"\])+)\s*\}\}"""
+_PATH_TEMPLATE = re.compile(_PATH)
+_PATH_IN_JSON = re.compile(_PATH.replace('"', r'\\"').encode())  # JSON escapes quotes
+_STEP = re.compile(r"\.(\w+)|\['([^']*)'\]|\[\"([^\"]*)\"\]")
 
 _MISSING = object()
 
 
 class _Path:
-    """A template such as `{{ value_json.a['b'] }}`, which is the most frequent form."""
+    """A template such as `{{ value_json.a['b'] }}`, which is the most frequent form. It is rendered without the
+    evaluator."""
 
     def __init__(self, keys: Sequence[str]) -> None:
         self._keys = keys
@@ -55,12 +57,9 @@ class _Path:
 
 
 class _Tree:
-    """Any other template, as the syntax tree of Jinja's parser."""
+    """Any other template, as the syntax tree of Jinja's parser, which the evaluator renders."""
 
-    def __init__(self, body: Any, literals: frozenset[str]) -> None:
-        # Import Jinja only if a template needs it, because the import takes a fifth of a second.
-        from appliance.adapters.mqtt.templates.evaluator import write
-
+    def __init__(self, write: Callable[..., object], body: Any, literals: frozenset[str]) -> None:
         self._write, self._body, self._literals = write, body, literals
 
     def render(self, names: Mapping[str, Any], now: datetime) -> str:
@@ -114,6 +113,14 @@ class JinjaTemplate(Template, frozen=True, gc=False):
             raise TemplateFailed(f"fails: {str(error)[:200]}") from None
 
 
+def needs_evaluator(payload: bytes) -> bool:
+    """Return whether the JSON of a configuration may contain a template that is more complex than a path."""
+    if b"{%" in payload:
+        return True
+    count = payload.count(b"{{")
+    return count > 0 and count > len(_PATH_IN_JSON.findall(payload))
+
+
 class ParsedTemplates:
     """A cache of parsed templates, limited by their total length. The least recently used templates are removed
     first."""
@@ -138,13 +145,12 @@ PARSED = ParsedTemplates()
 
 
 def _parse(text: str) -> _Parsed | str:
-    if (simple := _SIMPLE.fullmatch(text)) is not None:
-        return _Path(["".join(step) for step in _STEP.findall(simple[1])])
-    # Import Jinja only if a template needs it, because the import takes a fifth of a second.
-    from appliance.adapters.mqtt.templates.evaluator import parse
+    if (path := _PATH_TEMPLATE.fullmatch(text.strip())) is not None:
+        return _Path(["".join(step) for step in _STEP.findall(path[1])])
+    from appliance.adapters.mqtt.templates.evaluator import parse, write  # see `EVALUATOR`
 
     try:
-        return _Tree(*parse(text))
+        return _Tree(write, *parse(text))
     except TemplateFailed as fault:
         return str(fault)
     except RecursionError:

@@ -305,7 +305,7 @@ def kind_of(endpoint: Endpoint, *, has_commands: bool) -> DeviceKind:
 def read(endpoint: Endpoint, power_source: Endpoint | None) -> tuple[dict[str, Value], dict[str, str]]:
     """Return the endpoint's readable attributes, and a message for each unreadable attribute. `power_source` is
     the endpoint with the battery."""
-    shows: dict[str, Value] = {}
+    values: dict[str, Value] = {}
     wrong: dict[str, str] = {}
     for field, source in _readable(endpoint, power_source):
         value = source.get(field.cluster, field.attribute)
@@ -319,8 +319,8 @@ def read(endpoint: Endpoint, power_source: Endpoint | None) -> tuple[dict[str, V
             )
             continue
         if meant is not None:
-            shows[field.key] = meant
-    return shows, wrong
+            values[field.key] = meant
+    return values, wrong
 
 
 def find_nulls(endpoint: Endpoint, power_source: Endpoint | None) -> list[str]:

@@ -20,13 +20,13 @@ def observe(
     """Return the device's observation. If `is_old` is true, omit values that may be outdated. `number` distinguishes
     the devices of one node, and is None for the only device of a node."""
     power_source = _power_source(node, endpoint)
-    shows, wrong = ({}, {}) if is_old else read(endpoint, power_source)
+    values, wrong = ({}, {}) if is_old else read(endpoint, power_source)
     commands = command_specs_of(endpoint)
     announced = {"events": events_of(endpoint), "attributes": find_nulls(endpoint, power_source)}
     return Observation(
         device_id=device_id,
         kind=kind_of(endpoint, has_commands=bool(commands)),
-        attributes=shows,
+        attributes=values,
         wrong=wrong,
         name=node.name_of(endpoint, number),
         info=node.info_of(endpoint, parent_id, class_of(endpoint)),

@@ -113,15 +113,15 @@ def _without_duplicates(entities: list[Entity]) -> list[Entity]:
     If several event entities remain, add the entity's id to each event.
     """
     events = [entity for entity in entities if isinstance(entity, EventEntity)]
-    actions = {f"{each.readers[0].topic}/action" for each in events}
-    kinds = {(each.readers[0].topic, kind) for each in events for kind in each.config.texts("event_types")}
-    own = {each.readers[0].topic for each in events if not isinstance(each, ActionSensor)}
+    actions = {f"{each.readers[0].filter}/action" for each in events}
+    kinds = {(each.readers[0].filter, kind) for each in events for kind in each.config.texts("event_types")}
+    own = {each.readers[0].filter for each in events if not isinstance(each, ActionSensor)}
 
     def is_duplicate(entity: Entity) -> bool:
-        topic = entity.readers[0].topic if entity.readers else ""
+        filter_ = entity.readers[0].filter if entity.readers else ""
         if isinstance(entity, ActionSensor):
-            return topic in own
-        return isinstance(entity, TriggerEntity) and ((topic, entity.expected) in kinds or topic in actions)
+            return filter_ in own
+        return isinstance(entity, TriggerEntity) and ((filter_, entity.expected) in kinds or filter_ in actions)
 
     left = [entity for entity in entities if not is_duplicate(entity)]
     several = [entity for entity in left if isinstance(entity, EventEntity)]

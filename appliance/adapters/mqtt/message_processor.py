@@ -29,7 +29,7 @@ from appliance.adapters.mqtt.platforms.picture import StillPicture
 from appliance.adapters.mqtt.presses import RecentPresses
 from appliance.adapters.mqtt.refusals import Refusal
 from appliance.adapters.mqtt.restored_states import RestoredStates
-from appliance.adapters.mqtt.router import Reader
+from appliance.adapters.mqtt.router import Route
 from appliance.adapters.publisher import Publisher
 from appliance.clock import Clock
 from appliance.errors import Invalid
@@ -64,15 +64,14 @@ class MessageProcessor:
 
     def process(self, received: Received) -> Iterator[None]:
         """Process any message except a configuration, one entity per step. Never raises."""
-        readers, texts = self.announced.router.readers(received.topic), list[Reader]()
-        for each in readers:
-            pattern, device, entity = each
-            if isinstance(entity, StillPicture) and pattern == entity.picture_filter:
-                self._take_picture(received, device, entity)
+        routes, texts = self.announced.router.find_routes(received.topic), list[Route]()
+        for each in routes:
+            if isinstance(each.entity, StillPicture) and each.filter == each.entity.picture_filter:
+                self._take_picture(received, each.device, each.entity)
                 yield
             else:
                 texts.append(each)
-        if texts or not readers:
+        if texts or not routes:
             yield from self._process_text(received, texts)
 
     def _take_picture(self, received: Received, device: MqttDevice, entity: StillPicture) -> None:
@@ -83,7 +82,7 @@ class MessageProcessor:
             return
         self._take_change(device, entity, {entity.custom_key: shown}, is_live=not received.is_retained)
 
-    def _process_text(self, received: Received, readers: Sequence[Reader]) -> Iterator[None]:
+    def _process_text(self, received: Received, routes: Sequence[Route]) -> Iterator[None]:
         try:
             message = self._message(received)
         except Invalid as fault:
@@ -95,20 +94,20 @@ class MessageProcessor:
         if self._newest.is_outdated(message):
             return
         self._newest.add(received)
-        for number, (pattern, device, entity) in enumerate(readers):
+        for number, (filter_, device, entity) in enumerate(routes):
             if number:
                 yield
-            self._take_message(message, pattern, *self.announced.current(device, entity))
+            self._take_message(message, filter_, *self.announced.current(device, entity))
 
     def _message(self, received: Received) -> Message:
         """Convert a received message, and add the current time. Raise `Invalid`."""
         at = self._clock.now().astimezone(self._zone)
         return Message(received.topic, received.payload, at, is_retained=received.is_retained)
 
-    def _take_message(self, message: Message, pattern: str, device: MqttDevice, entity: Entity) -> None:
-        if pattern in entity.availability.topics:
+    def _take_message(self, message: Message, filter_: str, device: MqttDevice, entity: Entity) -> None:
+        if filter_ in entity.availability.filters:
             self.changed.publish_if_changed(device.id, ("state",))
-        for change in entity.changes(pattern, message):
+        for change in entity.changes(filter_, message):
             self._take_change(device, entity, change, is_live=not message.is_retained)
 
     def _take_change(self, device: MqttDevice, entity: Entity, change: Change, *, is_live: bool) -> None:
@@ -179,11 +178,13 @@ class MessageProcessor:
             yield
         rebuilt = {id(device) for device in devices}
         for received in self._newest.list():
-            readers = [each for each in self.announced.router.readers(received.topic) if id(each[1]) in rebuilt]
-            message = self._message(Received(received.topic, received.payload, is_retained=True)) if readers else None
-            for pattern, device, entity in readers:
+            routes = [
+                each for each in self.announced.router.find_routes(received.topic) if id(each.device) in rebuilt
+            ]
+            message = self._message(Received(received.topic, received.payload, is_retained=True)) if routes else None
+            for filter_, device, entity in routes:
                 if message is not None:
-                    self._take_message(message, pattern, device, entity)
+                    self._take_message(message, filter_, device, entity)
                 yield
             yield
         for device in devices:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -17,8 +18,13 @@ MAX_TOPICS = 10_000
 MAX_WILDCARDS = 200
 """Maximum number of subscribed filters with wildcards. Each incoming topic is compared with all these filters."""
 
-Reader = tuple[str, MqttDevice, Entity]
-"""A filter, and a device and entity that read the filter's messages."""
+
+class Route(NamedTuple):
+    """A filter, and a device and entity that read the filter's messages."""
+
+    filter: str
+    device: MqttDevice
+    entity: Entity
 
 
 class _DeviceEntity(Struct, frozen=True, gc=False):
@@ -38,46 +44,46 @@ class Router:
 
     @property
     def filters(self) -> frozenset[str]:
-        """The topics to subscribe to."""
+        """The filters to subscribe to."""
         return frozenset(self._readers)
 
     def __contains__(self, filter_: str) -> bool:
         return filter_ in self._readers
 
-    def readers(self, topic: str) -> Sequence[Reader]:
+    def find_routes(self, topic: str) -> Sequence[Route]:
         """Return the entities that read a topic, each with its filter and its device."""
         filters = [topic] if topic in self._readers else []
         if self._wild:
             given = topic.split("/")
             filters += [each for each, levels in self._wild if each != topic and matches(levels, given)]
-        return [(each, found.device, found.entity) for each in filters for found in self._readers[each]]
+        return [Route(each, found.device, found.entity) for each in filters for found in self._readers[each]]
 
     def device_id_at(self, topic: str) -> str:
         """Return the id of a device that reads the topic. If no device reads the topic, return the topic."""
         if found := self._readers.get(topic):
             return found[0].device.id
-        return next((device.id for _, device, _ in self.readers(topic)), topic) if self._wild else topic
+        return next((each.device.id for each in self.find_routes(topic)), topic) if self._wild else topic
 
     def has_events(self, topic: str) -> bool:
         """Return whether an entity that reads the topic reports events."""
-        return any(entity.reports_events for _, _, entity in self.readers(topic))
+        return any(each.entity.reports_events for each in self.find_routes(topic))
 
     def route(self, devices: Iterable[MqttDevice]) -> Iterator[None]:
-        """Replace all readers with the entities of these devices, one device per step. Beyond the limits, topics that
-        already have a reader take precedence."""
+        """Replace all readers with the entities of these devices, one device per step. Beyond the limits, filters
+        that already have a reader take precedence."""
         readers: dict[str, list[_DeviceEntity]] = {}
         for device in devices:
             for entity in device.entities:
                 reader = _DeviceEntity(device, entity)
-                for topic in entity.topics:
-                    readers.setdefault(topic, []).append(reader)
+                for filter_ in entity.filters:
+                    readers.setdefault(filter_, []).append(reader)
             yield
-        wild = [topic for topic in readers if is_wild(topic)]
-        for kind, limit, topics in ("wildcards", MAX_WILDCARDS, wild), ("topics", MAX_TOPICS, readers):
-            sentence = f"the broker announces {len(topics)} {kind}, but Lares uses only {limit}"
-            self._refusals.note_limit(kind, sentence if len(topics) > limit else None)
-            if len(topics) > limit:
-                for topic in sorted(topics, key=lambda topic: topic not in self._readers)[limit:]:
-                    del readers[topic]
+        wild = [each for each in readers if is_wild(each)]
+        for kind, limit, filters in ("wildcards", MAX_WILDCARDS, wild), ("topics", MAX_TOPICS, readers):
+            sentence = f"the broker announces {len(filters)} {kind}, but Lares uses only {limit}"
+            self._refusals.note_limit(kind, sentence if len(filters) > limit else None)
+            if len(filters) > limit:
+                for filter_ in sorted(filters, key=lambda filter_: filter_ not in self._readers)[limit:]:
+                    del readers[filter_]
         self._readers = readers
         self._wild = [(each, each.split("/")) for each in readers if is_wild(each)]

@@ -112,8 +112,8 @@ class BrokerHome:
             take(expected, each.messages)
 
         def listening(catalog: AnnouncedDevices) -> set[tuple[str, str]]:
-            readers = (each for topic in catalog.router.filters for each in catalog.router.readers(topic))
-            return {(topic, entity.announcement.key) for topic, _, entity in readers}
+            routes = (each for filter_ in catalog.router.filters for each in catalog.router.find_routes(filter_))
+            return {(each.filter, each.entity.announcement.key) for each in routes}
 
         def does() -> bool:
             loop = self.adapter.loop

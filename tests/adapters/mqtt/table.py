@@ -65,8 +65,8 @@ def take(catalog: AnnouncedDevices, messages: tuple[Sent, ...]) -> list[tuple[st
     for sent in messages:
         if not catalog.store.is_config(sent.topic):
             message = Message(sent.topic, sent.payload, NOW, is_retained=sent.retain)
-            for pattern, device, entity in catalog.router.readers(sent.topic):
-                for change in entity.changes(pattern, message):
+            for filter_, device, entity in catalog.router.find_routes(sent.topic):
+                for change in entity.changes(filter_, message):
                     if isinstance(change, Exception):
                         catalog.refusals.note_message(device.id, entity, change)
                     elif isinstance(change, EntityEvent):

@@ -128,8 +128,8 @@ def _command(catalog: Any, device: MqttDevice, spec: CommandSpec, command: Comma
     for message in intent.messages:
         for topic, state in answers(message, known):
             sentence = Message(topic, json.dumps(state).encode(), NOW)
-            for pattern, _, reader in catalog.router.readers(topic):
-                for change in reader.changes(pattern, sentence):
+            for filter_, _, reader in catalog.router.find_routes(topic):
+                for change in reader.changes(filter_, sentence):
                     if not isinstance(change, dict):
                         continue
                     reader.apply(change, reader.changed_by(change))

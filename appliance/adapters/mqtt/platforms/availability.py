@@ -13,9 +13,9 @@ from appliance.adapters.mqtt.templates.template import Template
 
 
 class AvailabilitySource(Struct, frozen=True, gc=False):
-    """A topic, the template of its messages, and the words for available and not available."""
+    """A filter, the template of its messages, and the words for available and not available."""
 
-    topic: str
+    filter: str
     template: Template | None
     words: Mapping[str, bool]
 
@@ -30,8 +30,8 @@ class Availability(Struct, gc=False):
     is_latest_available: bool = False
 
     @property
-    def topics(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(each.topic for each in self.sources))
+    def filters(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(each.filter for each in self.sources))
 
     @property
     def is_available(self) -> bool:
@@ -50,7 +50,7 @@ class Availability(Struct, gc=False):
     def take(self, filter_: str, message: Message) -> None:
         """Process a message that matches a filter. Raise `TemplateFailed`."""
         for number, source in enumerate(self.sources):
-            if source.topic == filter_:
+            if source.filter == filter_:
                 is_available = source.words.get(message.rendered(source.template))
                 if is_available is not None:
                     self.reported[number] = self.is_latest_available = is_available

@@ -36,10 +36,10 @@ class Cover(Entity):
         }
         self._has_position = self.config.topic("position_topic") is not None
         shown = ("cover_position", self._attribute)
-        self.add_reader("state_topic", Cover._parse_state, "value_template", shows=shown)
-        self.add_reader("position_topic", Cover._parse_position, "position_template", shows=shown)
+        self.add_reader("state_topic", Cover._parse_state, "value_template", reports=shown)
+        self.add_reader("position_topic", Cover._parse_position, "position_template", reports=shown)
         parse_tilt = number_parser("cover_tilt", self._tilt.percent, keeps=True)
-        self.add_reader("tilt_status_topic", parse_tilt, "tilt_status_template", shows=("cover_tilt",))
+        self.add_reader("tilt_status_topic", parse_tilt, "tilt_status_template", reports=("cover_tilt",))
         steps, can_set = self._steps(), self.can("set_position")
         if self._door and steps:
             self.add_offer(self._door, steps, Cover._write)

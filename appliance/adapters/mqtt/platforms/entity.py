@@ -42,9 +42,9 @@ not track `TopicReader`.
 
 
 class TopicReader(Struct, frozen=True, gc=False):
-    """A topic, the template for its payloads, and the parser of the rendered text."""
+    """A filter, the template for its payloads, and the parser of the rendered text."""
 
-    topic: str
+    filter: str
     template: Template | None
     parse: PayloadParser
 
@@ -112,9 +112,9 @@ class Entity:
         return self.availability.is_available and not self.is_expired
 
     @property
-    def topics(self) -> list[str]:
-        """The topics to subscribe to, without duplicates."""
-        return list(dict.fromkeys([*(each.topic for each in self.readers), *sorted(self.availability.topics)]))
+    def filters(self) -> list[str]:
+        """The filters to subscribe to, without duplicates."""
+        return list(dict.fromkeys([*(each.filter for each in self.readers), *sorted(self.availability.filters)]))
 
     @property
     def main_attribute(self) -> str:
@@ -149,11 +149,11 @@ class Entity:
 
         All values form one update, because a message is one observation.
         """
-        if filter_ in self.availability.topics:
+        if filter_ in self.availability.filters:
             yield from self._availability_changes(filter_, message)
         merged: Update | None = None
         for reader in self.readers if not (self.reports_events and message.is_retained) else ():
-            if reader.topic == filter_:
+            if reader.filter == filter_:
                 try:
                     found = reader.parse(self, message.rendered(reader.template))
                 except ValueMissing:
@@ -222,15 +222,15 @@ class Entity:
         """Record that a message has confirmed these attributes."""
         self.unconfirmed = tuple(each for each in self.unconfirmed if each not in update)
 
-    def add_reader(self, key: str, parse: PayloadParser, *templates: str, shows: tuple[str, ...] = ("",)) -> None:
+    def add_reader(self, key: str, parse: PayloadParser, *templates: str, reports: tuple[str, ...] = ("",)) -> None:
         """Read the topic under `key`, if it is announced, and further topics under `_<key>s`.
 
-        Use the first announced template. After a command, the messages confirm the attributes in `shows`. The entry
-        `""` means any attribute.
+        Use the first announced template. The messages report the attributes in `reports`, and so confirm commands to
+        these attributes. The entry `""` means any attribute.
         """
         if topic := self.config.topic(key):
             template = self.config.template(*templates)
-            self._reported += shows
+            self._reported += reports
             topics = dict.fromkeys((topic, *filter(is_filter, self.config.texts(f"_{key}s"))))
             self.readers += tuple(TopicReader(each, template, parse) for each in topics)
 
@@ -264,7 +264,7 @@ class Entity:
             return entity.intent(f"{name}_command", payload, shows, value=payload)
 
         templates = f"{name}_state_template", f"{name}_value_template", "value_template"
-        self.add_reader(f"{name}_state_topic", parse, *templates, shows=(attribute,))
+        self.add_reader(f"{name}_state_topic", parse, *templates, reports=(attribute,))
         if schema is not None and self.can(f"{name}_command"):
             self.add_offer(attribute, ("set",), write, **schema)
 

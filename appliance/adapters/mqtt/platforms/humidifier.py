@@ -15,7 +15,7 @@ class Humidifier(Regulated):
 
     def setup(self) -> None:
         words = {self.payload(power): power for power in ("on", "off")}
-        self.add_reader("state_topic", WordParser(words, "power"), "state_value_template", shows=("power",))
+        self.add_reader("state_topic", WordParser(words, "power"), "state_value_template", reports=("power",))
         key, schema = "custom.mqtt.target_humidity", self.range_of("humidity", 0, 100)
         parse = self.or_reset("humidity", number_parser(key, plain_number))
         self.add_value(key, "target_humidity", parse, {"type": "number", "unit": "%", **schema})

@@ -41,7 +41,7 @@ class TopicLight(LightEntity):
         self._named_mode = ""
         self._has_mode_topic = self.config.topic("color_mode_state_topic") is not None
         self.add_reader("state_topic", WordParser(states, "power"), "state_value_template", "value_template",
-                  shows=("power",))  # fmt: skip
+                  reports=("power",))  # fmt: skip
         # first, because one message may contain both the mode and colours
         self._read("color_mode", "color_mode", TopicLight._parse_mode)
         self._read("brightness", "brightness", TopicLight.parse_brightness)
@@ -56,7 +56,7 @@ class TopicLight(LightEntity):
             self.offers.pop("custom.mqtt.effect", None)
 
     def _read(self, name: str, attribute: str, parse: PayloadParser, *more: str) -> None:
-        self.add_reader(f"{name}_state_topic", parse, f"{name}_value_template", shows=(attribute, *more))
+        self.add_reader(f"{name}_state_topic", parse, f"{name}_value_template", reports=(attribute, *more))
 
     def _parse_mode(self, text: str) -> Update:
         if update := self.mode_update(text):
@@ -245,12 +245,12 @@ class TemplateLight(LightEntity):
             ("effect", "effect", TemplateLight.effect_update),
         ):
             if f"{key}_template" in self.config:
-                self.add_reader("state_topic", parse, f"{key}_template", shows=(attribute,))
+                self.add_reader("state_topic", parse, f"{key}_template", reports=(attribute,))
         on = self.config.text("command_on_template")
         self._can_flash = re.search(r"\bflash\b", on) is not None
         self._parts: dict[str, float | None] = {}
         for color in ("red", "green", "blue") if "rgb" in modes else ():
-            self.add_reader("state_topic", _part_parser(color), f"{color}_template", shows=("color_rgb",))
+            self.add_reader("state_topic", _part_parser(color), f"{color}_template", reports=("color_rgb",))
         if not self._can_send("on"):
             raise Invalid("the entity has no command topic, or its template is unreadable")
         self.offer_all(can_switch=self._can_send("off"))

@@ -44,11 +44,11 @@ class Regulated(Entity):
         parse = self.or_reset("mode", text_parser(key, self.config.texts("modes")))
         self.add_value(key, "mode", parse, {"type": "enum", "values": list(modes)} if modes else None)
         parse = self.or_reset("action", text_parser(action, ()))
-        self.add_reader("action_topic", parse, "action_template", "value_template", shows=(action,))
+        self.add_reader("action_topic", parse, "action_template", "value_template", reports=(action,))
 
     def add_current(self, name: str, unit: str) -> None:
         parse = self.or_reset(name, number_parser(name, measured_in(unit)))
-        self.add_reader(f"current_{name}_topic", parse, f"current_{name}_template", "value_template", shows=(name,))
+        self.add_reader(f"current_{name}_topic", parse, f"current_{name}_template", "value_template", reports=(name,))
 
     def or_reset(self, name: str, parse: PayloadParser) -> PayloadParser:
         """Return a parser that also treats `payload_reset_<name>` as an unknown value."""

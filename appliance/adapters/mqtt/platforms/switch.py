@@ -23,7 +23,7 @@ class OnOff(Entity):
 
     def add_power(self, *templates: str) -> None:
         """Read the power, and offer to switch the device."""
-        self.add_reader("state_topic", WordParser(self.states, "power"), *templates, shows=("power",))
+        self.add_reader("state_topic", WordParser(self.states, "power"), *templates, reports=("power",))
         self.add_offer("power", SWITCHED, OnOff._write_power)
         self.claims = ("power",)
 

@@ -37,7 +37,7 @@ class Vacuum(CommandWords):
         named = {word: "return_home" if word == "return_to_base" else word for word in _VACUUM}
         offered: list[Value] = [word for word, feature in named.items() if feature in features]
         self.add_reader(
-            "state_topic", Vacuum._parse, "value_template", shows=("", "battery", "custom.mqtt.fan_speed")
+            "state_topic", Vacuum._parse, "value_template", reports=("", "battery", "custom.mqtt.fan_speed")
         )
         if self.has_target("command_topic"):
             self.offer_words(

@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from firmware import checks, locks, pack, parts, pip, pythons, wheels
+from firmware import checks, locks, pack, parts, pip, pythons, targets, wheels
 from firmware.checkout_venv import CheckoutVenv, check_venv
 from firmware.console import (
     IO_ERROR,
@@ -62,8 +62,8 @@ def pyz(arguments: Sequence[str]) -> int:
     builder = pack.Builder(root=ROOT, run=pip.run_tool, say=say, pythons=compilers)
     try:
         files = builder.build(tags)
-    except KeyError as unknown:
-        raise BuildFailed(f"unknown target {unknown}; see firmware/targets.toml", USAGE_ERROR) from None
+    except targets.UnknownTarget as unknown:
+        raise BuildFailed(str(unknown), USAGE_ERROR) from None
     except (wheels.ChecksumMismatch, parts.UnsupportedWheel) as fault:
         raise BuildFailed(str(fault), IO_ERROR) from None
     for file in files:

@@ -75,7 +75,7 @@ class Builder:
     pythons: Sequence[tuple[str, str]]
 
     def build(self, tags: Sequence[str]) -> list[Path]:
-        """Create `dist/lares.pyz`, or one file per tag. Raise `KeyError` if a tag is unknown."""
+        """Create `dist/lares.pyz`, or one file per tag. Raise `UnknownTarget` if a tag is unknown."""
         made_of = release.commit_of(self.root)
         table = read_targets(self.root / "firmware" / "targets.toml")
         folder = cache_dir(self.root / "build")

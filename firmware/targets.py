@@ -8,6 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 
+class UnknownTarget(Exception):
+    """Raised if no target has the given tag."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
     """One kind of machine that can run the single file. `wheels` lists the platform tags of suitable wheels, best
@@ -32,9 +36,12 @@ class Table:
     oldest_glibc: str
 
     def choose(self, tags: Sequence[str]) -> tuple[Target, ...]:
-        """Return the targets with these tags. If no tags are given, return all targets. Raise `KeyError` if a tag
-        is unknown."""
+        """Return the targets with these tags. If no tags are given, return all targets. Raise `UnknownTarget` if a
+        tag is unknown."""
         known = {target.tag: target for target in self.targets}
+        for tag in tags:
+            if tag not in known:
+                raise UnknownTarget(f"unknown target {tag!r}; see firmware/targets.toml")
         return tuple(known[tag] for tag in tags) or self.targets
 
 

@@ -138,6 +138,13 @@ def test_an_unknown_target_is_refused_before_any_download() -> None:
     assert done.stderr == ("build.py: unknown target 'cpython-310-mips-linux-musl'; see firmware/targets.toml\n")
 
 
+def test_only_an_unknown_target_is_reported_as_such(clone: Path) -> None:
+    (clone / "firmware" / "targets.toml").write_text("pythons = []\n")
+    done = run(clone, "pyz")
+    assert done.returncode == 1 and done.stderr.endswith("KeyError: 'gnu'\n")
+    assert "unknown target" not in done.stderr
+
+
 def test_an_old_python_gets_one_sentence(clone: Path) -> None:
     pretend = "import sys, runpy; sys.version_info = (3, 9, 18, 'final', 0); runpy.run_path(sys.argv[1])"
     command = [sys.executable, "-c", pretend, str(clone / "build.py")]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from firmware.targets import describe, read_targets
+from firmware.targets import UnknownTarget, describe, read_targets
 
 ROOT = Path(__file__).parents[2]
 TABLE = read_targets(ROOT / "firmware" / "targets.toml")
@@ -35,7 +35,7 @@ def test_the_supported_machines_are_described() -> None:
 
 def test_without_a_name_all_targets_are_selected_and_an_unknown_one_is_refused() -> None:
     assert TABLE.choose([]) == TABLE.targets
-    with pytest.raises(KeyError, match="cpython-310"):
+    with pytest.raises(UnknownTarget, match="cpython-310"):
         TABLE.choose(["cpython-310-x86_64-linux-gnu"])
 
 

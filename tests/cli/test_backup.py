@@ -25,6 +25,7 @@ import pytest
 from msgspec.structs import replace
 
 from appliance.cli import archive
+from appliance.cli.config_swap import MARKER
 from appliance.cli.configured_master_key import KEY_OMITTED, key_of, with_key, without_key
 from appliance.errors import ConfigFailed, StartFailed
 from appliance.store.file_format import STORE_FORMAT
@@ -714,6 +715,19 @@ class TestHalfway:
         monkeypatch.undo()
         assert code == 74 and everything(tmp_path) == before
         assert result == f"lares: {sentence.format(tmp_path, os.strerror(errno.ENOSPC))}\n"
+
+    def test_without_the_versions_everything_else_is_restored(self, tmp_path: Path, command: Command) -> None:
+        home(tmp_path)
+        pack(tmp_path / "b", {**entries(), "versions/config%2Fscenes%2Fevening.lua.1.1767225600000": b"old"})
+        versions = tmp_path / "data" / "versions"
+        versions.touch()
+        assert command(tmp_path, "restore", "b") == (
+            74,
+            f"lares: the versions of files were not restored ({versions}: Not a directory); everything else was "
+            "restored\n",
+        )
+        assert stored_values(tmp_path) == HOME
+        assert not (tmp_path / "config" / MARKER).exists()
 
     def test_an_immovable_configuration_folder_keeps_everything(self, tmp_path: Path, command: Command) -> None:
         folder = tmp_path.joinpath(*["d" * 250] * 13)

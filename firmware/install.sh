@@ -63,7 +63,7 @@ finish() {
 	esac
 	if [ -n "$IS_LOCKED" ]; then
 		settle_older
-		rm -f "$NEW" "$PROGRAM.new" "$SERVICE.new" "$KEEP.new"
+		rm -f "$NEW" "$OLDER.part" "$PROGRAM.new" "$SERVICE.new" "$KEEP.new"
 	fi
 	rm -rf "$SCRATCH"
 	exit "$code"
@@ -104,14 +104,14 @@ lock() {
 	fi
 }
 
-# After a failure or a power cut in `activate`, make the older version the previous one again if the current version was
-# not replaced, or has been restored. Otherwise, delete the older version.
+# Make the older version the previous one if the current version was replaced. Otherwise, delete the older version. After
+# a failure or a power cut, this keeps the version for `rollback`. `lares upgrade` has the same steps in `_replace`.
 settle_older() {
 	if [ -f "$OLDER" ]; then
-		if [ ! -f "$PREVIOUS" ] || cmp -s "$PREVIOUS" "$CURRENT"; then
-			mv -f "$OLDER" "$PREVIOUS"
-		else
+		if cmp -s "$OLDER" "$CURRENT"; then
 			rm -f "$OLDER"
+		else
+			mv -f "$OLDER" "$PREVIOUS"
 		fi
 	fi
 }
@@ -274,11 +274,12 @@ stop() {
 # Remove the files that root's commands have unpacked, because these files belong to the other version.
 forget_unpacked() { rm -rf "$HOME_DIR/program"; }
 
-# link FILE NAME: link the file to a second name, or copy the file if the file system has no links.
+# link FILE NAME: link the file to a second name, or copy the file if the file system has no links. The copy is either
+# complete or missing.
 link() {
 	rm -f "$2"
-	ln "$1" "$2" 2>/dev/null || cp "$1" "$2" || {
-		rm -f "$2"
+	ln "$1" "$2" 2>/dev/null || { cp "$1" "$2.part" && sync "$2.part" && mv -f "$2.part" "$2"; } || {
+		rm -f "$2.part"
 		return 1
 	}
 }
@@ -290,26 +291,25 @@ replace() {
 	forget_unpacked
 }
 
-# Run NEW, and keep the current version as the previous version. Unless NEW becomes ready, `finish` calls `undo`.
-# activate WORD: the word describes NEW in the error message.
+# Run NEW, and keep the current version as OLDER. `finish` makes it the previous version, or calls `undo` unless NEW
+# becomes ready. activate WORD: the word describes NEW in the error message.
 activate() {
 	sync "$NEW"
 	settle_older
 	if [ -f "$CURRENT" ]; then
-		[ ! -f "$PREVIOUS" ] || mv "$PREVIOUS" "$OLDER"
-		link "$CURRENT" "$PREVIOUS"
+		link "$CURRENT" "$OLDER"
+		sync "$HOME_DIR"
 		IS_UNFINISHED=yes
 	fi
 	replace "$NEW"
 	make_service
 	start || fail 69 "the $1 version did not become ready; see its log"
 	IS_UNFINISHED=
-	rm -f "$OLDER"
 }
 
 # Run the replaced version again, and remove the failed version, also to free space on a full disk.
 undo() {
-	replace "$PREVIOUS"
+	replace "$OLDER"
 	find_python "$CURRENT"
 	make_service
 	start || fail 69 "$(version "$CURRENT") did not become ready either; see the log"

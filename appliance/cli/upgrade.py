@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import fcntl
+import filecmp
 import hashlib
 import io
 import os
@@ -159,16 +160,16 @@ def _run_installer(target: Path, data: bytes | None, held: int) -> NoReturn:
 
 def _replace(arguments: argparse.Namespace, target: Path, data: bytes | None) -> int:
     """Replace a file that no service uses, with the new data or, if `data` is None, with the previous version (a
-    rollback). First check the new content."""
+    rollback). First check the new content. `install.sh` replaces the installed file in the same steps."""
     disk, new, previous = Disk(target.parent), _sibling_of(target, "new"), _sibling_of(target, "previous")
-    if data is None and not previous.exists():
-        raise StartFailed(f"there is no previous version {previous}", os.EX_NOINPUT)
     older = _sibling_of(target, "older")
     paths = HubPaths.of_process(arguments)
     config, data_dir = paths.find_config(), paths.find_data_dir()
     try:
+        _settle_older(disk, target, older, previous)
+        if data is None and not previous.exists():
+            raise StartFailed(f"there is no previous version {previous}", os.EX_NOINPUT)
         disk.remove(new.name)
-        disk.remove(older.name)
         if data is None:
             disk.link(previous.name, new.name)
         else:
@@ -177,19 +178,28 @@ def _replace(arguments: argparse.Namespace, target: Path, data: bytes | None) ->
         if config.exists():
             _ask(new, ["check", "--config", str(config), "--data-dir", str(data_dir)])
         disk.link(target.name, older.name)
-        disk.rename(older.name, previous.name)
+        disk.sync_folder()
         disk.rename(new.name, target.name)
         disk.sync_folder()
     except OSError as error:
         raise _not_written(target, error) from None
     finally:
-        for each in (new, older):
-            with suppress(OSError):
-                disk.remove(each.name)
+        with suppress(OSError):
+            disk.remove(new.name)
+            _settle_older(disk, target, older, previous)
     say(f"{target} is now {version}; `lares upgrade --rollback` restores the previous version")
     if (holder := holder_of(data_dir)) is not None:
         say(f"the running hub (process {holder}) still has the old version; restart the hub")
     return os.EX_OK
+
+
+def _settle_older(disk: Disk, target: Path, older: Path, previous: Path) -> None:
+    """Make the older version the previous one if the target was replaced. Otherwise, remove the older version."""
+    if older.exists():
+        if filecmp.cmp(older, target, shallow=False):
+            disk.remove(older.name)
+        else:
+            disk.rename(older.name, previous.name)
 
 
 def _ask(new: Path, words: Sequence[str]) -> str:

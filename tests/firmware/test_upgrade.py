@@ -236,7 +236,7 @@ def test_an_upgrade_that_cannot_finish_is_undone(machine: Machine, kind: str, fa
     if fault == "full":  # there is no space for the service file next to the new version
         place = Path(service).parent
         (machine.folder / "chmod").write_text(
-            f'#!/bin/sh\ncase $2 in {place}/*.new) [ ! -f "/opt/lares/lares.previous.pyz" ] || '
+            f'#!/bin/sh\ncase $2 in {place}/*.new) [ ! -f "/opt/lares/lares.older.pyz" ] || '
             '{ echo "chmod: no space left on device" >&2; exit 1; } ;; esac\nexec /bin/chmod "$@"\n'
         )
         machine.run("install", "chmod", "/usr/local/bin/chmod")
@@ -257,7 +257,7 @@ def test_an_upgrade_that_cannot_finish_is_undone(machine: Machine, kind: str, fa
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "last", "previous"),
-    [("mv", "lares.older.pyz", "1"), ("ln", "lares.previous.pyz", "1"), ("mv", "lares.pyz", "2")],
+    [("ln", "lares.older.pyz", "1"), ("mv", "lares.pyz", "2"), ("mv", "lares.previous.pyz", "2")],
 )
 def test_the_next_upgrade_after_a_power_cut_keeps_the_previous_version(
     machine: Machine, command: str, last: str, previous: str
@@ -276,6 +276,28 @@ def test_the_next_upgrade_after_a_power_cut_keeps_the_previous_version(
     machine.run("lares", "upgrade", "ends.pyz", code=os.EX_UNAVAILABLE)
     assert machine.run("ls", "/opt/lares").split() == ["lares.previous.pyz", "lares.pyz"]
     assert machine.run("python3", "/opt/lares/lares.previous.pyz", "--version") == f"lares {previous}\n"
+
+
+MORTAL = """
+import os, sys
+from types import SimpleNamespace
+from appliance.cli.main import main
+
+left = int(sys.argv[1])
+
+def die(event, arguments):
+    global left
+    is_write = event == "open" and isinstance(arguments[2], int) and arguments[2] & 3
+    if is_write or event in ("os.rename", "os.remove", "os.link"):
+        left -= 1
+        if left < 0:
+            os._exit(137)
+
+sys.modules["lares_file"] = SimpleNamespace(__file__=os.path.abspath("lares.pyz/lares_file.py"))
+sys.addaudithook(die)
+os._exit(main(["upgrade", "3.pyz"]))
+"""
+"""A program that upgrades `lares.pyz` in its folder to `3.pyz`, and is killed before a further file change."""
 
 
 def by_hand(folder: Path, *words: str) -> tuple[int, str]:
@@ -321,6 +343,26 @@ def test_a_file_run_by_hand_is_replaced_without_a_restart(hand: Path) -> None:
         os.EX_TEMPFAIL,
         f"lares: another upgrade in {hand} is in progress; wait until it has ended\n",
     )
+
+
+@pytest.mark.slow
+def test_a_file_run_by_hand_keeps_its_previous_version_if_the_upgrade_is_killed(hand: Path) -> None:
+    for version in ("1", "2", "3"):
+        make_file(hand / f"{version}.pyz", version)
+    found, code, count = list[str](), 137, 0
+    while code == 137:
+        shutil.copy(hand / "1.pyz", hand / "lares.previous.pyz")
+        shutil.copy(hand / "2.pyz", hand / "lares.pyz")
+        command = [sys.executable, "-P", "-c", MORTAL, str(count)]
+        code = subprocess.run(command, cwd=hand, env={**os.environ, "PYTHONPATH": str(ROOT)}).returncode
+        present = version_of(hand / "lares.pyz").split()[1]
+        by_hand(hand, "--rollback")
+        found.append(f"{present} after {version_of(hand / 'lares.pyz').split()[1]}")
+        assert not [*hand.glob("*.older.pyz"), *hand.glob("*.new.pyz")]
+        count += 1
+    assert code == 0
+    assert found == sorted(found, key=["2 after 1", "3 after 2"].index) and len({*found}) == 2
+    assert found.count("3 after 2") > 2, "killed before and after the older version becomes the previous one"
 
 
 @pytest.mark.parametrize(

@@ -17,9 +17,9 @@ from appliance import config
 from appliance.api import schemas
 from appliance.api.keyring import KEY_BODY, Keyring
 from appliance.cli.hub_client import HubRequest, ask, ask_or_act
+from appliance.cli.keyring import keyring_of
 from appliance.cli.owner import become_owner
 from appliance.cli.paths import HubPaths
-from appliance.cli.process.first_key import keyring_of
 from appliance.cli.stored_document import open_document
 from appliance.cli.terminal import say
 from appliance.errors import Invalid, LaresError, StartFailed

@@ -15,8 +15,8 @@ import pytest_asyncio
 
 from appliance.api.authenticator import Authenticator
 from appliance.api.roles import Principal, Role
+from appliance.cli.keyring import open_keyring
 from appliance.cli.named_files import write_private
-from appliance.cli.process.first_key import open_keyring
 from appliance.clock import Clock
 from appliance.errors import StartFailed, Unauthenticated
 from appliance.home.bus import Bus

@@ -8,42 +8,15 @@ import os
 import sys
 from pathlib import Path
 
-from appliance.api.keyring import Keyring, make_master
+from appliance.api.keyring import make_master
 from appliance.api.tokens import KeyToken, hash_token, hint_of
 from appliance.cli.named_files import write_private
 from appliance.cli.terminal import say
 from appliance.clock import Clock
 from appliance.errors import StartFailed, StoreFailed
-from appliance.settings import Auth
 from appliance.store.stored_keys import MASTER, Keys
 
 log = logging.getLogger("keys")
-
-
-async def open_keyring(auth: Auth, keys: Keys, data_dir: Path, clock: Clock) -> Keyring:
-    """Open the keyring with the configured master key. If no master key is configured, use the stored key. At the
-    first start without any key, generate a key."""
-    if auth.master_key is None and keys.master is None:
-        await _make(keys, first_key(data_dir), clock)
-    return keyring_of(auth, keys, data_dir, clock)
-
-
-def keyring_of(auth: Auth, keys: Keys, data_dir: Path, clock: Clock) -> Keyring:
-    """Return a keyring that removes the first key's file when the key is first used or replaced."""
-    key_file = first_key(data_dir)
-
-    def forget_used(key_id: str) -> None:
-        if key_id == MASTER:
-            _remove(key_file, is_used=True)
-
-    return Keyring(
-        keys,
-        clock,
-        master_key=auth.master_key,
-        master_source=auth.source,
-        first_used=forget_used,
-        on_master_reset=lambda: _remove(key_file, is_used=False),
-    )
 
 
 def first_key(data_dir: Path) -> Path:
@@ -51,7 +24,7 @@ def first_key(data_dir: Path) -> Path:
     return data_dir / "first-key"
 
 
-async def _make(keys: Keys, key_file: Path, clock: Clock) -> None:
+async def create_first_key(keys: Keys, key_file: Path, clock: Clock) -> None:
     """Generate the key and show it once, on the terminal or in a file that exists until the key's first use."""
     token = KeyToken.make(MASTER)
     master = make_master(await asyncio.to_thread(hash_token, token.text), hint_of(token.text), clock)
@@ -68,7 +41,7 @@ async def _make(keys: Keys, key_file: Path, clock: Clock) -> None:
         log.warning("the master key was created; it is in %s until its first use", key_file)
 
 
-def _remove(key_file: Path, *, is_used: bool) -> None:
+def remove_first_key(key_file: Path, *, is_used: bool) -> None:
     """Remove the file, which the hub no longer needs. After a use, log the removal or its failure."""
     if not key_file.exists():
         return

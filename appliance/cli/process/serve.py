@@ -15,8 +15,8 @@ from typing import Any, NoReturn
 
 from appliance.allocator import serve_python
 from appliance.api.frames import frame_of
+from appliance.cli.keyring import open_keyring
 from appliance.cli.process.control_socket import control_socket
-from appliance.cli.process.first_key import open_keyring
 from appliance.cli.process.garbage import exclude_devices, exclude_present, return_unused
 from appliance.cli.process.notifier import Notifier
 from appliance.clock import Clock

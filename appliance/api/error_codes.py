@@ -8,6 +8,8 @@ from typing import get_args
 from msgspec import Struct
 
 from appliance import errors
+from appliance.api.limits import MAX_FILE_BODY_BYTES, MAX_HOOK_BYTES, MAX_PREFERENCES_BYTES, MAX_SMALL_BODY_BYTES
+from appliance.store.saved_files import MAX_SAVED_BYTES
 
 
 class Code(Struct, frozen=True):
@@ -46,8 +48,10 @@ CODES: Mapping[str, Code] = {
     "request_timeout": Code(408, "The request did not arrive in time."),
     "body_too_large": Code(
         413,
-        "The body exceeds the limit of its path (16 KiB for hooks, 1 MiB for files, 64 KiB for other paths) or "
-        "`api.max_body_bytes`. The text of a file can have at most 256 KiB, and preferences at most 16 KiB.",
+        f"The body exceeds the limit of its path ({MAX_HOOK_BYTES >> 10} KiB for hooks, {MAX_FILE_BODY_BYTES >> 20} "
+        f"MiB for files, {MAX_SMALL_BODY_BYTES >> 10} KiB for other paths) or `api.max_body_bytes`. The text of a "
+        f"file can have at most {MAX_SAVED_BYTES >> 10} KiB, and preferences at most {MAX_PREFERENCES_BYTES >> 10} "
+        "KiB.",
     ),
     "head_too_large": Code(413, "The request line and its headers are larger than 8 KiB."),
     "unknown_content_coding": Code(415, "The body is compressed; send it without `Content-Encoding`."),

@@ -16,6 +16,9 @@ MAX_FILE_BODY_BYTES = 1 << 20
 MAX_HOOK_BYTES = 16 << 10
 """Maximum size of a hook's body."""
 
+MAX_PREFERENCES_BYTES = 16 << 10
+"""Maximum size of a key's preferences as JSON without blanks."""
+
 
 _DEFAULTS = Api()
 

@@ -139,5 +139,5 @@ def is_within(value: Any, levels: int) -> bool:
 boolean = Check(schema=BOOLEAN, run=checks.boolean)
 text = Check(schema=TEXT, run=checks.string)
 table = Check(schema=OBJECT, run=_table)
-anything = Check(schema=TEXT, run=lambda value: value)
-"""The value of a query parameter. The value is always a string."""
+any_text = Check(schema=TEXT, run=lambda value: value)
+"""Any value of a query parameter, which is always a string."""

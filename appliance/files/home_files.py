@@ -26,14 +26,11 @@ from appliance.lua.reload import Reloaded
 from appliance.store.disk import Disk
 from appliance.store.record_keys import VERSION_KEY
 from appliance.store.records import read_one, skip
-from appliance.store.saved_files import FileVersion, SavedFiles
+from appliance.store.saved_files import MAX_SAVED_BYTES, FileVersion, SavedFiles
 from appliance.store.storage import Storage
 from appliance.tables.fields import line_at
 from appliance.tables.toml_lines import line_finder
 from appliance.tasks import Tasks
-
-MAX_SAVED_BYTES = 256 << 10
-"""Maximum size of a saved text."""
 
 
 class _VersionKey(Struct, frozen=True):

@@ -22,6 +22,9 @@ from appliance.store.disk import PART, Disk
 
 VERSIONS_FOLDER = "versions"
 
+MAX_SAVED_BYTES = 256 << 10
+"""Maximum size of a saved text."""
+
 MAX_VERSIONS = 20
 """Maximum number of versions per file."""
 

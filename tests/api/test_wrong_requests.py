@@ -12,7 +12,7 @@ from urllib.parse import quote
 import pytest
 import pytest_asyncio
 
-from appliance.api.routes.preferences import MAX_PREFERENCES_BYTES
+from appliance.api.limits import MAX_PREFERENCES_BYTES
 from appliance.home.events import HookCalled
 from tests.fakes.app import LARGE, LIGHT, TV, App, open_app
 from tests.fakes.lua import automation, scene, write

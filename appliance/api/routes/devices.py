@@ -12,7 +12,7 @@ from appliance.api import schemas
 from appliance.api.responses import Response
 from appliance.api.roles import Role
 from appliance.api.route import ApiResource, Call, route
-from appliance.api.validation import anything, body_check, list_of, member_of, nullable
+from appliance.api.validation import any_text, body_check, list_of, member_of, nullable
 from appliance.errors import UnfitValue
 from appliance.event_loop import wait_for_short_turn
 from appliance.home import json_shapes
@@ -38,7 +38,7 @@ class Include(StrEnum):
 INCLUDE = {"include": Field(list_of(member_of(Include)), required=False)}
 """The query parameter that requests additional fields of each device."""
 
-_IDS = {"ids": Field(list_of(anything), required=False)}
+_IDS = {"ids": Field(list_of(any_text), required=False)}
 
 PICTURE_HEADERS = {
     "cache-control": "no-store",

@@ -11,7 +11,7 @@ from appliance.api.metrics import CONTENT_TYPE, write_metrics
 from appliance.api.responses import Response
 from appliance.api.roles import Role
 from appliance.api.route import ApiParts, ApiResource, Call, route
-from appliance.api.validation import anything, choice, whole_number
+from appliance.api.validation import any_text, choice, whole_number
 from appliance.errors import Stopping
 from appliance.log_buffer import LOG_LEVELS, MAX_LOG_ENTRIES, LogQuery
 from appliance.tables.fields import Field
@@ -26,8 +26,8 @@ TAR = "application/x-tar"
 _LEVEL = choice(*LOG_LEVELS, default="debug", description="Entries of this level and above.")
 _LOG_QUERY = {
     "level": Field(_LEVEL, required=False),
-    "part": Field(anything, required=False),
-    "contains": Field(anything, required=False),
+    "part": Field(any_text, required=False),
+    "contains": Field(any_text, required=False),
     "limit": Field(whole_number(1, MAX_LOG_ENTRIES, default=LogQuery().limit), required=False),
     "after": Field(whole_number(0, MAX_NUMBER, default=0), required=False),
 }

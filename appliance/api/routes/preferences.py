@@ -6,6 +6,7 @@ from typing import Any
 
 import orjson
 
+from appliance.api.limits import MAX_PREFERENCES_BYTES
 from appliance.api.roles import Role
 from appliance.api.route import ApiResource, Call, route
 from appliance.api.validation import table
@@ -14,8 +15,6 @@ from appliance.store.document import Document
 from appliance.store.record_keys import PREFERENCES_PREFIX
 from appliance.tables.checks import format_value
 from appliance.tables.json_schema import OBJECT, Check
-
-MAX_PREFERENCES_BYTES = 16 << 10
 
 
 def read_preferences(document: Document, key_id: str) -> dict[str, Any]:

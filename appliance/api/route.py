@@ -40,7 +40,7 @@ class Call(Struct, kw_only=True):  # not frozen, because that would double the c
     principal: Principal | None
     recheck: Callable[[], None]
 
-    async def body(self) -> Any:
+    async def read_body(self) -> Any:
         """Return the request's body, checked by the route."""
         assert self.route.body is not None
         instead = b"{}" if self.route.body_optional else b""
@@ -72,8 +72,8 @@ Handler = Callable[..., Awaitable[object]]
 
 
 class Route(Struct, frozen=True, kw_only=True, dict=True):
-    """One method of one path. If the path contains `<device_id>`, the handler receives the device's id, even if the
-    request contains its alias (`app._resolving` replaces the alias).
+    """One method of one path. `app.build_app` binds each handler to the instance of its resource. If the path
+    contains `<device_id>`, the bound handler first replaces an alias with the device's id (`app._resolving`).
 
     - `role`: the required role; None for public routes.
     - `handler`: a method of the class `resource`; its arguments are the call and the ids in the path.

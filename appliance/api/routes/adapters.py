@@ -49,7 +49,7 @@ class AdaptersApi(ApiResource):
     async def run_operation(self, call: Call, name: str, operation: str) -> object:
         """Run an operation of the adapter with the body as its payload, like `ctx:invoke`."""
         self.hub.health.get_adapter(name)
-        payload = self.hub.registry.with_id(await call.body())
+        payload = self.hub.registry.with_id(await call.read_body())
         return {"result": await self.hub.dispatcher.invoke(f"{name}:{operation}", payload)}
 
 

@@ -56,7 +56,7 @@ class AutomationsApi(ApiResource):
     async def switch(self, call: Call, automation_id: str) -> object:
         """Switch the automation on or off. The switch survives restarts and reloads."""
         self.hub.automations.view(automation_id)
-        stated = await call.body()
+        stated = await call.read_body()
         return await self.hub.automations.switch(automation_id, is_enabled=stated["enabled"])
 
     @route(
@@ -70,7 +70,7 @@ class AutomationsApi(ApiResource):
     async def execute(self, call: Call, automation_id: str) -> object:
         """Run the automation now if its conditions hold, even if it is off. Ignore its mode and cooldown."""
         self.hub.automations.view(automation_id)
-        stated = (await call.body())["trigger_payload"]
+        stated = (await call.read_body())["trigger_payload"]
         ending = await self.hub.automations.run_by_hand(automation_id, MANUAL if stated is None else stated)
         if ending.status in (ExecutionStatus.OK, ExecutionStatus.SKIPPED):
             return ending

@@ -83,7 +83,7 @@ class DevicesApi(ApiResource):
     async def rename(self, call: Call, device_id: str) -> object:
         """Give the device a name for people. null restores the vendor's name."""
         device = self.hub.registry.get_device(device_id)
-        name = (await call.body())["name"]
+        name = (await call.read_body())["name"]
         changed = await self._change(device, lambda layout, devices: layout.rename_device(device_id, name, devices))
         return self.parts.encoder.encode(changed)
 
@@ -98,7 +98,7 @@ class DevicesApi(ApiResource):
     async def set_alias(self, call: Call, device_id: str) -> object:
         """Give the device a short id that can replace its id everywhere. null removes the short id."""
         device = self.hub.registry.get_kept(device_id)
-        alias = (await call.body())["alias"]
+        alias = (await call.read_body())["alias"]
         changed = await self._change(device, lambda layout, devices: layout.set_alias(device_id, alias, devices))
         return self.parts.encoder.encode(changed)
 
@@ -108,7 +108,7 @@ class DevicesApi(ApiResource):
     async def assign_room(self, call: Call, device_id: str) -> object:
         """Move the device to a room. null removes it from its room."""
         device = self.hub.registry.get_device(device_id)
-        room_id = (await call.body())["room_id"]
+        room_id = (await call.read_body())["room_id"]
         changed = await self._change(device, lambda layout, devices: layout.assign_room(device_id, room_id, devices))
         return self.parts.encoder.encode(changed)
 
@@ -131,7 +131,7 @@ class DevicesApi(ApiResource):
         """Send a command to the device and wait for its result."""
         device = self.hub.registry.get_device(device_id)
         try:
-            command = await call.body()
+            command = await call.read_body()
         except UnfitValue as unfit:
             check_device_range(device.commands or (), unfit)
             raise

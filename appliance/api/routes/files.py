@@ -44,7 +44,7 @@ class FilesApi(ApiResource):
     @route("POST", "/files/check", Role.ADMIN, CHECKED_FILE, body=CHECK_BODY, max_body_bytes=MAX_FILE_BODY_BYTES)
     async def check(self, call: Call) -> object:
         """Check a new text for a file in the current home, without writing it."""
-        stated = await call.body()
+        stated = await call.read_body()
         return await self.hub.files.check(stated["path"], stated["text"])
 
     @route("GET", "/files/<file_path>", Role.ADMIN, FILE_TEXT, statuses=(200, 400, 404))
@@ -63,7 +63,7 @@ class FilesApi(ApiResource):
     )
     async def put(self, call: Call, file_path: str) -> object:
         """Check and save the text. The previous text becomes a version. An empty `version` means a new file."""
-        stated = await call.body()
+        stated = await call.read_body()
         return await self.hub.files.save(file_path, stated["text"], stated["version"])
 
     @route("DELETE", "/files/<file_path>", Role.ADMIN, statuses=(204, 405, 503))

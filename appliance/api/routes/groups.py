@@ -32,7 +32,7 @@ class GroupsApi(ApiResource):
     @route("POST", "/groups", Role.WRITE, json_shapes.GROUP, statuses=(200, 503), body=GROUP_BODY)
     async def put(self, call: Call) -> object:
         """Create a group, or change the existing group. If `members` is missing, the group keeps its members."""
-        group_id, label, members = (await call.body()).values()
+        group_id, label, members = (await call.read_body()).values()
         make = self.hub.store.layout_changes.make
         layout = await make(lambda layout, devices: layout.put_group(group_id, label, members, devices))
         return layout.groups[group_id]
@@ -53,7 +53,7 @@ class GroupsApi(ApiResource):
     async def set_members(self, call: Call, group_id: str) -> object:
         """Replace the group's members."""
         self.hub.registry.get_group(group_id)
-        members, make = (await call.body())["members"], self.hub.store.layout_changes.make
+        members, make = (await call.read_body())["members"], self.hub.store.layout_changes.make
         layout = await make(lambda layout, devices: layout.set_members(group_id, members, devices))
         return layout.groups[group_id]
 
@@ -67,5 +67,5 @@ class GroupsApi(ApiResource):
     async def command(self, call: Call, group_id: str) -> object:
         """Send a command to every device in the group. Return a result for each device."""
         self.hub.registry.get_group(group_id)
-        command = await call.body()
+        command = await call.read_body()
         return await self.hub.dispatcher.send(self.hub.registry.list_group_devices(group_id), command, "group")

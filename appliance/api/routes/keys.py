@@ -30,7 +30,7 @@ class ApiKeys(ApiResource):
     )
     async def create(self, call: Call) -> object:
         """Create an API key with a label, a role, and optionally a hook. Only this response contains its secret."""
-        key, token = await self.parts.keyring.create(**await call.body())
+        key, token = await self.parts.keyring.create(**await call.read_body())
         made = {**schemas.KEY(key), "key": token}
         if key.hook is not None and not await self.parts.hooks.has_listener(key.hook):
             made["warning"] = explain_missing_listener(key.hook)

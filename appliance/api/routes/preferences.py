@@ -50,6 +50,6 @@ class PreferencesApi(ApiResource):
     async def put(self, call: Call) -> object:
         """Store an object of at most 16 KiB. The response is sent after the object is stored."""
         assert call.principal is not None
-        stated = await call.body()
+        stated = await call.read_body()
         await self.hub.store.document.put_many({PREFERENCES_PREFIX + call.principal.key_id: stated or None})
         return stated

@@ -39,5 +39,5 @@ class RecipesApi(ApiResource):
     async def use(self, call: Call, recipe_id: str) -> object:
         """Write an automation or scene from the recipe, with the checks of a save. An existing file returns 409."""
         recipe = await self.hub.recipes.get(recipe_id)
-        stated = await call.body()
+        stated = await call.read_body()
         return await self.hub.recipes.use(recipe, stated["file"], stated["name"], stated["values"])

@@ -28,7 +28,7 @@ class RoomsApi(ApiResource):
     @route("POST", "/rooms", Role.WRITE, json_shapes.ROOM, statuses=(200, 503), body=ROOM_BODY)
     async def put(self, call: Call) -> object:
         """Create a room, or rename the existing room."""
-        room = Room(**await call.body())
+        room = Room(**await call.read_body())
         await self.hub.store.layout_changes.make(lambda layout, _: layout.put_room(room))
         return room
 
@@ -52,5 +52,5 @@ class RoomsApi(ApiResource):
     async def command(self, call: Call, room_id: str) -> object:
         """Send a command to every device in the room. Return a result for each device."""
         self.hub.registry.get_room(room_id)
-        command = await call.body()
+        command = await call.read_body()
         return await self.hub.dispatcher.send(self.hub.registry.list_room_devices(room_id), command, "room")

@@ -83,7 +83,7 @@ class SectionsApi(ApiResource):
     @route("PUT", "/files/sections/<name>", Role.ADMIN, SAVED_FILE, statuses=(200, 409, 503), body=SECTION_BODY)
     async def put(self, call: Call, name: str) -> object:
         """Set keys of a section, after the checks of a save. null removes a key, and `***` keeps a secret."""
-        stated = await call.body()
+        stated = await call.read_body()
         kind, values, version = stated["kind"], stated["values"], stated["version"]
         return await self.hub.sections.save(name, kind, values, version, is_new=stated["is_new"])
 
@@ -104,6 +104,6 @@ class SectionsApi(ApiResource):
     )
     async def try_out(self, call: Call, name: str) -> object:
         """Start a section for at most 10 seconds without saving it. Return its devices, or its error."""
-        stated = await call.body()
+        stated = await call.read_body()
         kind, values = stated["kind"], stated["values"]
         return await self.hub.sections.try_section(name, kind, values, text=stated["text"], replay=stated["replay"])

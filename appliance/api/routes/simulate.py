@@ -67,7 +67,7 @@ class SimulationApi(ApiResource):
     )
     async def simulate(self, call: Call) -> object:
         """Simulate automations for at most 5 seconds, and return the lines of `lares simulate --json`."""
-        stated = await call.body()
+        stated = await call.read_body()
         path, given = stated["path"], stated["text"]
         if (path is None) != (given is None):
             raise Invalid("path and text can only be used together; send both or neither")

@@ -41,7 +41,7 @@ class VariablesApi(ApiResource):
     @route("PUT", "/variables/<name>", Role.WRITE, schemas.VARIABLE, statuses=(200, 503), body=VARIABLE_BODY)
     async def put(self, call: Call, name: str) -> object:
         """Set the variable. The response is sent after the value is stored."""
-        stated = await call.body()
+        stated = await call.read_body()
         await self.hub.environment.variables.set_durable(name, stated["value"], SOURCE)
         return {"name": name, "value": stated["value"]}
 

@@ -59,6 +59,14 @@ class DeviceUpdated(Event, frozen=True, kw_only=True):
     device: Device
 
 
+class DeviceDetailsChanged(Event, frozen=True, kw_only=True):
+    """The device's kind, commands, or vendor-specific data changed, or the vendor's name behind a person's name.
+    Internal. If `DeviceUpdated` is published for the same observation, this event is not."""
+
+    device: Device
+    has_new_commands: bool
+
+
 class DeviceEvent(Event, frozen=True, kw_only=True):
     """The device sent an event without a state, such as a pressed button. Repeated equal events are published."""
 

@@ -293,6 +293,12 @@ class Registry:
             after.vendor_name is not before.vendor_name and after.name != before.name
         ):
             self._bus.publish(events.DeviceUpdated(device=after))
+        elif (has_new_commands := after.commands is not before.commands) or (
+            after.metadata is not before.metadata
+            or after.vendor_name is not before.vendor_name
+            or after.kind is not before.kind
+        ):
+            self._bus.publish(events.DeviceDetailsChanged(device=after, has_new_commands=has_new_commands))
         self._publish_change(None if is_new else before, after, changed, self._first_reports.read(seen))
 
     def _known(self, device_id: str, adapter: str, now: datetime) -> Device:

@@ -11,14 +11,14 @@ from appliance.home.values import number_in
 class ChangedDevices:
     """The ids of the devices with changes that are not written yet.
 
-    A device whose earlier numbers have already been written waits for the next complete flush if only numbers have
-    changed. Every other change waits for the next flush.
+    A device waits for the next complete flush if only its details have changed, or only numbers whose earlier values
+    have already been written. Every other change waits for the next flush.
     """
 
     def __init__(self) -> None:
         self._due: set[str] = set()
-        self._measured: set[str] = set()
-        """Devices whose new numbers wait for the next complete flush."""
+        self._minor: set[str] = set()
+        """Devices whose new numbers or details wait for the next complete flush."""
         self._has_numbers: set[str] = set()
         """Devices whose numbers were written by the last complete flush or after it."""
         self._offline: set[str] = set()
@@ -29,13 +29,17 @@ class ChangedDevices:
         self._stopped.discard(device.id)
         is_measured = all(number_in(device.attributes.get(name)) is not None for name in changed)
         waits = is_measured and device.id in self._has_numbers
-        (self._measured if waits else self._due).add(device.id)
+        (self._minor if waits else self._due).add(device.id)
         if is_measured:
             self._has_numbers.add(device.id)
         if device.attributes.get("state") == ONLINE:
             self._offline.discard(device.id)
         else:
             self._offline.add(device.id)
+
+    def note_details(self, device_id: str) -> None:
+        """Note that the device's description has changed. The next complete flush writes the device."""
+        self._minor.add(device_id)
 
     def put(self, device_ids: Collection[str]) -> None:
         """Write the devices with the next flush."""
@@ -45,15 +49,15 @@ class ChangedDevices:
         """Write all devices that are offline with the next flush."""
         self._due |= self._offline
 
-    def put_measured(self) -> None:
-        """Write all new numbers with the next flush, which is complete."""
-        self._due |= self._measured
-        self._has_numbers, self._measured = self._measured, set()
+    def put_minor(self) -> None:
+        """Write all minor changes with the next flush, which is complete."""
+        self._due |= self._minor
+        self._has_numbers, self._minor = self._minor, set()
 
     def note_removal(self, device_id: str, *, is_kept: bool, is_stored: bool) -> None:
         """Note that a device was removed. If `is_kept` is true, its stored values remain. If `is_stored` is true, the
         next flush deletes them."""
-        for ids in (self._due, self._measured, self._has_numbers, self._offline):
+        for ids in (self._due, self._minor, self._has_numbers, self._offline):
             ids.discard(device_id)
         if is_kept:
             self._stopped.add(device_id)
@@ -68,7 +72,7 @@ class ChangedDevices:
 
     def list_all(self) -> set[str]:
         """Return the devices of the next complete flush."""
-        return self._due | self._measured
+        return self._due | self._minor
 
     def take_due(self) -> set[str]:
         """Return the devices of the next flush, and remove them from the waiting devices."""
@@ -77,4 +81,4 @@ class ChangedDevices:
 
     def discard(self, device_ids: set[str]) -> None:
         self._due -= device_ids
-        self._measured -= device_ids
+        self._minor -= device_ids

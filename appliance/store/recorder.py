@@ -47,8 +47,8 @@ log = logging.getLogger("store")
 
 class Recorder:
     """Writes changed device states and the document's overlay every `flush_secs`, and when the context is left. Every
-    `COMPLETE_FLUSHES`th flush also writes minor values, and new numbers of devices whose earlier numbers have already
-    been written.
+    `COMPLETE_FLUSHES`th flush also writes minor values, new details, and new numbers of devices whose earlier numbers
+    have already been written.
 
     Only the last flush writes whether a device is offline, because an outage alone does not justify a write. The next
     run uses this state to find the beginning of the outage.
@@ -72,7 +72,12 @@ class Recorder:
 
     async def __aenter__(self) -> Recorder:
         self._unlisten = self._bus.listen(
-            self._on_event, events.DeviceStateChanged, events.DeviceUpdated, events.DeviceRemoved, rank=Rank.RECORD
+            self._on_event,
+            events.DeviceStateChanged,
+            events.DeviceUpdated,
+            events.DeviceDetailsChanged,
+            events.DeviceRemoved,
+            rank=Rank.RECORD,
         )
         self._counter = CardCounter(self._document, self._clock)
         self._is_forgotten = False
@@ -100,7 +105,7 @@ class Recorder:
 
     async def _write(self, *, is_complete: bool) -> None:
         if is_complete:
-            self._changed.put_measured()
+            self._changed.put_minor()
         async with self._flush_lock:
             await self._flush(is_complete=is_complete)
 
@@ -213,6 +218,8 @@ class Recorder:
                 self._changed.note_change(device, changed)
             case events.DeviceUpdated(device=device):
                 self._changed.put([device.id])
+            case events.DeviceDetailsChanged(device=device):
+                self._changed.note_details(device.id)
             case events.DeviceRemoved(device_id=device_id, is_kept=is_kept):
                 is_being_stored = self._flush_lock.locked() or self._document.is_writing
                 is_stored = is_being_stored or self._document.get(DEVICE_PREFIX + device_id) is not None

@@ -17,6 +17,7 @@ from appliance.clock import Clock
 from appliance.errors import NotFound, Unreachable
 from appliance.home import events
 from appliance.home.bus import Bus
+from appliance.home.command_specs import CommandSpec
 from appliance.home.model import OFFLINE, Device, DeviceKind, Observation, Report
 from appliance.store.records import encode_device, read_devices
 from appliance.store.storage import DocumentSnapshot
@@ -97,6 +98,29 @@ class TestReports:
         home.registry.apply(report(seen(power="on")))
         assert home.device().attributes is before.attributes
         assert home.device().metadata is before.metadata
+
+    @each_row(
+        ("details", "has_new_commands"),
+        [
+            ({"commands": (CommandSpec(capability="power", actions=("on",)),)}, True),
+            ({"vendor_specific": {"note": 2}}, False),
+            ({"kind": DeviceKind.SWITCH}, False),
+            ({"name": "Key Light"}, False),
+        ],
+    )
+    def test_new_details_are_published_once_without_a_change_of_values(
+        self, details: dict[str, Any], has_new_commands: bool
+    ) -> None:
+        home = Home(report(seen(power="on")))
+        make(home.registry, lambda layout, devices: layout.rename_device("a:1", "Lamp", devices))
+        home.news()
+        before = home.device()
+        for _ in range(2):
+            home.registry.apply(report(replace(seen(power="on"), **details)))
+        assert home.device().updated_at == before.updated_at
+        [event] = home.news()
+        assert isinstance(event, events.DeviceDetailsChanged)
+        assert event.has_new_commands is has_new_commands
 
     def test_a_changed_attribute_updates_both_times_and_publishes_the_old_value(self) -> None:
         home = Home(report(seen(power="on", brightness=30)))

@@ -13,16 +13,18 @@ from typing import Any
 
 import orjson
 import pytest
+from msgspec.structs import replace
 
 from appliance.clock import timestamp
 from appliance.errors import StoreFailed
 from appliance.home.bus import Bus
+from appliance.home.command_specs import CommandSpec
 from appliance.home.model import Device, DeviceKind, Observation, Report
 from appliance.home.registry import Registry
 from appliance.store.clock_trust import ClockTrust, newest_time
 from appliance.store.disk import Disk
 from appliance.store.document import Document, open_document
-from appliance.store.record_keys import CARD, STATE_PREFIX
+from appliance.store.record_keys import CARD, DEVICE_PREFIX, STATE_PREFIX
 from appliance.store.recorder import COMPLETE_FLUSHES, MAX_ENCODED_AT_ONCE, Recorder
 from appliance.version import MADE_AT
 from tests.fakes.clock import VirtualClock
@@ -166,6 +168,26 @@ async def test_only_the_first_new_number_of_an_hour_is_written_soon(
             await clock.advance(300, sleepers=1)
             is_written = flushes == 1 or number >= COMPLETE_FLUSHES
             assert (document.get(f"{STATE_PREFIX}a:1") != before) == is_written, number
+
+
+async def test_new_details_of_a_device_are_written_by_the_complete_flush(tmp_path: Path) -> None:
+    clock, bus = VirtualClock(LATER), Bus()
+    registry = Registry(bus, clock)
+    async with (
+        open_document(Disk(tmp_path), clock) as document,
+        new_recorder(registry, bus, document, clock) as recorder,
+    ):
+        seen = Observation(device_id="a:1", kind=DeviceKind.SENSOR, attributes={})
+        registry.apply(Report(adapter="a", observations=(seen,)))
+        await recorder.flush()
+        commands = (CommandSpec(capability="power", actions=("on",)),)
+        seen = replace(seen, commands=commands, vendor_specific={"note": 1})
+        registry.apply(Report(adapter="a", observations=(seen,)))
+        for number in range(1, COMPLETE_FLUSHES + 1):
+            await clock.advance(300, sleepers=1)
+            written = stored(document, f"{DEVICE_PREFIX}a:1")
+            is_written = (bool(written["commands"]), written["vendor_specific"]) == (True, {"note": 1})
+            assert is_written == (number == COMPLETE_FLUSHES), number
 
 
 @pytest.mark.parametrize("is_kept", [False, True])

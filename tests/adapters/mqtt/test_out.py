@@ -21,7 +21,7 @@ from appliance.adapters.mqtt.out.command_queues import MAX_WAITING_COMMANDS, Com
 from appliance.adapters.mqtt.out.discovery_payloads import device_payload
 from appliance.adapters.mqtt.out.home_access import HomeAccess, no_frame
 from appliance.adapters.mqtt.out.section_publishers import build_publishers
-from appliance.adapters.mqtt.out.topics import HubTopics
+from appliance.adapters.mqtt.out.topics import HubTopics, discovery_id
 from appliance.adapters.mqtt.stored_texts import published_topics
 from appliance.api.frames import frame_of
 from appliance.home import events
@@ -86,6 +86,17 @@ async def test_a_lamp_is_announced_publishes_its_state_and_accepts_commands(brok
             home.bus.publish(events.DeviceEvent(device_id=LAMP.device_id, event="single", data={"n": 1}))
             assert await next_message(client, f"{base}/event") == {"n": 1, "event_type": "single"}
         assert await next_message(client, "lares/here/status") == "offline"
+
+
+async def test_new_commands_of_a_device_are_announced(broker: Broker) -> None:
+    config = HubTopics("here", "homeassistant").config(discovery_id(LAMP.device_id))
+    async with broker.client() as client, BrokerHome(broker) as home:
+        await client.subscribe(config, qos=1)
+        async with publishing(home, "here", Lamp(home.registry, LAMP)):
+            before = await next_message(client, config)
+            seen = replace(LAMP, commands=LAMP.commands[:1])
+            home.registry.apply(Report(adapter="elgato_lights", observations=(seen,)))
+            assert await next_message(client, config) != before
 
 
 async def test_an_ended_publisher_is_freed_without_a_garbage_collection(broker: Broker) -> None:

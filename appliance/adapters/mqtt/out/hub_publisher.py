@@ -111,6 +111,8 @@ class HubPublisher:
         match event:
             case events.DeviceStateChanged(device=device) | events.DeviceUpdated(device=device):
                 self._mark_changed(device.id)
+            case events.DeviceDetailsChanged(device=device, has_new_commands=True):
+                self._mark_changed(device.id)
             case events.DeviceRemoved(device_id=id_) | events.DeviceRoomChanged(device_id=id_):
                 self._mark_changed(id_)
             case events.RoomUpdated(room=room):

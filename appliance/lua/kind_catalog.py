@@ -26,8 +26,9 @@ from appliance.lua.worker_pool import WorkerPool
 log = logging.getLogger("lua")
 
 MAX_CALL_RUNNING_SECS = 2.0
-"""Maximum time in seconds that a function may compute without waiting. This limit must be shorter than the time limit
-of a poll, because only the error message for this limit contains the Lua line."""
+"""Maximum processor time in seconds that a function may use without waiting. This limit is shorter than the time
+limit of a poll, because only the error message for this limit contains the Lua line. On a busy machine, the poll's
+limit can end the function first; its error message contains the file and the function."""
 
 
 class _SectionState(Struct, kw_only=True):
@@ -181,8 +182,8 @@ async def open_kind_catalog(
     """Load the kinds in Lua. If a section uses a kind in Lua, the kind's functions run in separate workers until the
     stack closes.
 
-    The argument of `build_pool` is the maximum time in seconds that a function may compute without waiting. Raise
-    `ConfigFailed` if a kind rejects a section.
+    The argument of `build_pool` is the maximum processor time in seconds that a function may use without waiting.
+    Raise `ConfigFailed` if a kind rejects a section.
     """
     sections = [each for each in adapters.values() if isinstance(each, LuaSection)]
     pools = await stack.enter_async_context(AsyncExitStack())

@@ -123,18 +123,18 @@ class Commands:
         if len(assumed) == len(intent.shows):
             is_done = was_available
         else:
-            is_done = pending.done.is_set() or await self._clock.wait(pending.done, RESULT_SECS)
-            is_done &= not pending.is_refused
+            has_ended = pending.ended.is_set() or await self._clock.wait(pending.ended, RESULT_SECS)
+            is_done = has_ended and not pending.has_failed
         device, entity = self._announced.current(device, entity)
         shown = pending.shown(entity.attributes)
-        pending.done.set()
+        pending.ended.set()
         self._show(device, entity, {})
         if is_done:
             return
         if not entity.is_available:
             raise failure(device.id, command, {"state": UNAVAILABLE})
         if not is_long_fade(command):
-            waited = "" if pending.is_refused else f" after {RESULT_SECS:.0f} s"
+            waited = "" if pending.has_failed else f" after {RESULT_SECS:.0f} s"
             raise BadAnswer(f"{device.id} was sent {command} but shows {shown}{waited}")
 
     def _show(self, device: MqttDevice, entity: Entity, update: Update) -> None:
@@ -159,29 +159,42 @@ class Commands:
             kept, device = pending.release(), self._announced.devices.get(device_id)
             if kept and device is not None and (entity := device.find(key)) is not None:
                 yield device, entity, kept
-            if pending.done.is_set():
+            if pending.ended.is_set():
                 self._pending.pop((device_id, key), None)
 
 
 class PendingCommand:
-    """A running command to one entity.
+    """A running command to one entity. For each update of the entity, call `filter` before the values are set, and
+    `check` after that.
 
-    `done` is set once the entity reports the result. `done` and `is_refused` are set once the entity reports that
-    the command has failed.
+    `ended` is set once the entity has reported the result, or that the command has failed. Only in the second case is
+    `has_failed` true.
     """
 
     def __init__(self, intent: Intent, now: float, transition_secs: float | None) -> None:
-        self.done = asyncio.Event()
+        self.ended = asyncio.Event()
         self._expected = dict(intent.shows)
         self._begins = intent.begins
         self._until = now + max(SUPPRESS_SECS, transition_secs or 0.0)
         self._kept: dict[str, Value] = {}
         self._fails = intent.fails
         self._is_reported = False
-        self.is_refused = False
+        self.has_failed = False
 
-    def filter(self, update: Update, now: float) -> Update:
-        """Return the update without the values that contradict the command. Hold those values back."""
+    def filter(self, update: Update, shown: Mapping[str, Value], now: float) -> Update:
+        """Return the update without the values that contradict the command. Hold those values back.
+
+        If the update means that the command has failed, end the command. `shown` contains the values before the
+        update.
+        """
+        passed = self._hold_back(update, now)
+        fails = (passed.get(key) in self._fails and shown.get(key) not in self._fails for key in self._expected)
+        if not self.ended.is_set() and any(fails):
+            self.has_failed = True
+            self.ended.set()
+        return passed
+
+    def _hold_back(self, update: Update, now: float) -> Update:
         if self._begins is not None or now >= self._until:
             return update
         passed: dict[str, Value] = {}
@@ -193,16 +206,8 @@ class PendingCommand:
                 passed[key] = value
         return passed
 
-    def refuse(self, update: Update, shown: Mapping[str, Value]) -> None:
-        """If the update means that the command has failed, set `done` and `is_refused`. `shown` contains the values
-        before the update."""
-        fails = (update.get(key) in self._fails and shown.get(key) not in self._fails for key in self._expected)
-        if not self.done.is_set() and any(fails):
-            self.is_refused = True
-            self.done.set()
-
     def check(self, update: Update, entity: Entity) -> None:
-        """Set `done` if the entity has the expected values, and has reported one of them since the command.
+        """End the command if the entity has the expected values, and has reported one of them since the command.
 
         An entity that was reported unavailable does not confirm a result.
         """
@@ -214,7 +219,7 @@ class PendingCommand:
                 self._is_shown(key, value, entity.attributes) for key, value in self._expected.items()
             )
         if is_done and not entity.availability.is_denied:
-            self.done.set()
+            self.ended.set()
 
     def is_over(self, now: float) -> bool:
         """Return whether states are no longer held back."""

@@ -126,8 +126,7 @@ class MessageProcessor:
             return
         update = change
         if pending is not None:
-            update = pending.filter(update, self._clock.monotonic())
-            pending.refuse(update, entity.attributes)
+            update = pending.filter(update, entity.attributes, self._clock.monotonic())
         if update:
             self._deadlines.set(device, entity)
         if entity.is_expired and update:

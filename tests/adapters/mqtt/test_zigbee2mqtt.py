@@ -135,7 +135,7 @@ def _command(catalog: Any, device: MqttDevice, spec: CommandSpec, command: Comma
                     reader.apply(change, reader.changed_by(change))
                     if reader is entity:
                         pending.check(change, entity)
-    is_done = all(map(entity.is_assumed, intent.shows)) or pending.done.is_set()
+    is_done = all(map(entity.is_assumed, intent.shows)) or pending.ended.is_set()
     assert is_done, _shown(entity, intent.shows)
 
 

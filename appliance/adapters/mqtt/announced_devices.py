@@ -120,7 +120,7 @@ class AnnouncedDevices:
         for name, identifier in self._expected.items() if is_full else ():
             markers.add(f"name {name.partition(':')[0]}")
             markers.update(f"{kind} {identifier}" for kind in MARKER_KINDS if identifier)
-        self.store.device_ids, self.store.known_markers = ids, markers if is_full else None
+        self.store.set_devices(ids, markers if is_full else None)
 
     def _find_bridges(self) -> Generator[None, None, list[MqttDevice]]:
         """Set the bridge of each device. Return the devices with a changed bridge."""

@@ -41,17 +41,15 @@ T = TypeVar("T")
 class AnnouncementStore:
     """The newest configuration at each topic, and the announcements in these configurations.
 
-    `device_ids` maps the key of each announced entity to the id of the entity's device. `known_markers` is set while
-    there are too many devices. It contains the markers of the used devices, and the identifiers and names of the
-    expected devices. At most `MAX_UNUSED_CONFIGS` configurations of other devices are stored, because a flood would
-    fragment the memory.
+    `device_ids` maps the key of each announced entity to the id of the entity's device. At most `MAX_UNUSED_CONFIGS`
+    configurations of other devices are stored, because a flood would fragment the memory.
     """
 
     def __init__(
         self, prefix: str, hub_id: str, router: Router, refusals: Refusals, *, includes_config_entities: bool
     ) -> None:
         self.device_ids: Mapping[str, str] = {}
-        self.known_markers: Container[str] | None = None
+        self._known_markers: Container[str] | None = None
         self._unused_room = MAX_UNUSED_CONFIGS
         self._prefix = prefix
         self._own = f"lares_{hub_id}_"
@@ -62,6 +60,11 @@ class AnnouncementStore:
         self._payloads: dict[str, bytes] = {}
         self._announced: dict[str, list[Announcement]] = {}
         self._bytes = 0
+
+    def set_devices(self, device_ids: Mapping[str, str], known_markers: Container[str] | None) -> None:
+        """Set `device_ids` after the devices were built. `known_markers` is given while there are too many devices.
+        It contains the markers of the used devices, and the identifiers and names of the expected devices."""
+        self.device_ids, self._known_markers = device_ids, known_markers
 
     def is_config(self, topic: str) -> bool:
         """Return whether configurations arrive at this topic."""
@@ -121,7 +124,7 @@ class AnnouncementStore:
 
     def _has_room(self, found: Iterable[Announcement]) -> bool:
         """Return whether these announcements of a new topic can be stored."""
-        known = self.known_markers
+        known = self._known_markers
         if known is None or any(marker in known for each in found for marker in markers_of(each)):
             return True
         if any(marker in known for each in found for marker in name_markers_of(each)):

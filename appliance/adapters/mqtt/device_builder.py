@@ -34,16 +34,14 @@ def build_devices(
     devices = [main]
     taken: set[str] = set()
     entities.sort(key=order_of)
-    for entity in entities:
-        if not any(claim in entity.offers for claim in entity.claims):
-            continue
+    for entity in (each for each in entities if each.is_controlling):
         if any(claim in taken for claim in entity.claims if claim in entity.offers):
             _add_part(devices, entity)
         else:
             taken.update(entity.claims)
             main.add(entity)
         yield
-    yield from _add_others(devices, entities, taken)
+    yield from _add_others(devices, [each for each in entities if not each.is_controlling], taken)
     for device in devices:
         device.complete()
         for entity in device.entities:
@@ -64,7 +62,7 @@ def _add_part(devices: list[MqttDevice], entity: Entity) -> None:
 
 
 def _add_others(devices: list[MqttDevice], entities: list[Entity], taken: set[str]) -> Iterator[None]:
-    """Add the entities that do not control a capability. If the name of an entity is in use, rename the entity.
+    """Add entities that do not control a capability. If the name of an entity is in use, rename the entity.
 
     An entity becomes a separate device if it cannot be renamed or if its other attributes are in use. For example, a
     second siren with a tone becomes a separate device.
@@ -72,20 +70,26 @@ def _add_others(devices: list[MqttDevice], entities: list[Entity], taken: set[st
     main = devices[0]
     custom = {key for entity in main.entities for key in entity.possible_attributes if key.startswith("custom.")}
     for entity in entities:
-        if not any(claim in entity.offers for claim in entity.claims):
-            if entity.is_renamed and taken & set(entity.claims):
-                entity.use_custom()
-            if not entity.claims and entity.custom_key in custom:
-                entity.use_custom(f"_{entity.announcement.component}")
-            if not entity.claims and entity.custom_key in custom:
-                entity.use_custom(f"_{digits_of(entity.announcement.unique_id or entity.announcement.key)}")
-            if taken & set(entity.claims) or custom & (entity.possible_attributes - {entity.custom_key}):
-                _add_part(devices, entity)
-            else:
-                taken.update(entity.claims)
-                custom.update(each for each in entity.possible_attributes if each.startswith("custom."))
-                main.add(entity)
-            yield
+        key, is_taken = _unused_key(entity, custom), not taken.isdisjoint(entity.claims)
+        if (entity.is_renamed and is_taken) or (not entity.claims and key != entity.custom_key):
+            entity.use_custom(key)
+        if not taken.isdisjoint(entity.claims) or custom & (entity.possible_attributes - {entity.custom_key}):
+            _add_part(devices, entity)
+        else:
+            taken.update(entity.claims)
+            custom.update(each for each in entity.possible_attributes if each.startswith("custom."))
+            main.add(entity)
+        yield
+
+
+def _unused_key(entity: Entity, custom: Container[str]) -> str:
+    """Return the entity's custom attribute, with a suffix if the name is in `custom`."""
+    key, announcement = entity.custom_key, entity.announcement
+    if key in custom:
+        key = f"{key}_{announcement.component}"
+    if key in custom:
+        key = f"{key}_{digits_of(announcement.unique_id or announcement.key)}"
+    return key
 
 
 def _build_entities(

@@ -31,9 +31,9 @@ class DeviceTracker(Entity):
         self.add_reader("state_topic", DeviceTracker._parse, "value_template")
         self.add_reader("json_attributes_topic", DeviceTracker._parse_zones, "json_attributes_template")
 
-    def use_custom(self, suffix: str = "") -> None:
-        super().use_custom(suffix)
-        self.more_attributes = (f"{self.custom_key}_zone",)
+    def use_custom(self, key: str) -> None:
+        super().use_custom(key)
+        self.more_attributes = (f"{key}_zone",)
 
     def _parse(self, text: str) -> Update:
         [zone] = self.more_attributes

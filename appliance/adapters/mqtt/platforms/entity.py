@@ -117,6 +117,11 @@ class Entity:
         return list(dict.fromkeys([*(each.filter for each in self.readers), *sorted(self.availability.filters)]))
 
     @property
+    def is_controlling(self) -> bool:
+        """Whether the entity accepts commands to a capability that it claims."""
+        return any(claim in self.offers for claim in self.claims)
+
+    @property
     def main_attribute(self) -> str:
         """The attribute that represents the entity in error messages."""
         return self.claims[0] if self.claims else self.custom_key
@@ -194,10 +199,10 @@ class Entity:
             else:
                 self.attributes[key] = value
 
-    def use_custom(self, suffix: str = "") -> None:
-        """Rename the value to a custom attribute, because another entity has the capability or the name."""
+    def use_custom(self, key: str) -> None:
+        """Rename the value to this custom attribute, because another entity has the capability or the name."""
         offer = self.offers.pop(self.custom_key, None)
-        self.custom_key, self.claims = self.custom_key + suffix, ()
+        self.custom_key, self.claims = key, ()
         if offer is not None:
             self.offers[self.custom_key] = offer
 

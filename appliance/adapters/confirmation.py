@@ -1,18 +1,17 @@
 """Checks whether a device has carried out a command. Computes the expected state, waits for this state, and builds
 the error message.
 
-`confirm_all` reads polled devices until they report their results. Matter and MQTT compare the values that they sent,
-in the units of the protocol, because a device may round or limit a value. The adapter for Roku TVs treats an accepted
-key press as a success, and compares only the power.
+`PollingAdapter.confirm_all` reads polled devices until they report their results. Matter and MQTT compare the values
+that they sent, in the units of the protocol, because a device may round or limit a value. The adapter for Roku TVs
+treats an accepted key press as a success, and compares only the power.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
-from appliance.adapters.base import CommandResult
 from appliance.clock import Clock
 from appliance.errors import AdapterFailed, BadAnswer, Unanswered
 from appliance.home.capabilities import STATES_AFTER
@@ -32,9 +31,6 @@ CONFIRM_MARGIN_SECS = 0.5
 """Seconds between the last reading and the command's time limit. Because of this margin, the reading fails before
 the command does."""
 
-CONFIRM_PAUSES_SECS = (0.1, 0.2, 0.4, 0.6, 0.8)
-"""Pauses in seconds between two readings. The last pause is repeated."""
-
 MOVING: Mapping[str, tuple[str, ...]] = {"open": ("open", "opening"), "close": ("closed", "closing")}
 """For each action on a cover, the states that confirm the action."""
 
@@ -45,14 +41,6 @@ COVER_CAPABILITIES = ("cover_position", "cover_tilt")
 DOORS = ("door", "garage_door")
 
 T = TypeVar("T")
-
-
-class StateReading(NamedTuple):
-    """One reading: its report, the attributes by device, and the error if the answer was invalid."""
-
-    report: Report | None
-    attributes: Mapping[str, Mapping[str, Value]]
-    error: AdapterFailed | None
 
 
 class ExpectedState:
@@ -161,29 +149,6 @@ async def read_until(
             return found, False
         await clock.sleep(min(until - now, max(began + pause - now, pause / 2)))
         number += 1
-
-
-async def confirm_all(
-    clock: Clock, read: Callable[[], Awaitable[StateReading]], expected: Mapping[str, ExpectedState], within: float
-) -> dict[str, CommandResult]:
-    """Read until each device reports its result, for at most `within` seconds. Return the results by device. Raise
-    the exceptions of `read`."""
-
-    def is_done(seen: StateReading, device_id: str) -> bool:
-        return seen.error is None and expected[device_id].is_shown(seen.attributes[device_id])
-
-    seen, _ = await read_until(
-        clock,
-        read,
-        lambda seen: all(is_done(seen, each) for each in expected),
-        within=within,
-        pauses=CONFIRM_PAUSES_SECS,
-    )
-    errors = {
-        each: None if is_done(seen, each) else seen.error or failure(each, goal.command, seen.attributes[each])
-        for each, goal in expected.items()
-    }
-    return {each: CommandResult(report=seen.report, error=error) for each, error in errors.items()}
 
 
 def secs_to_confirm(within: float, secs_left: float) -> float:

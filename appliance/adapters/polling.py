@@ -6,16 +6,15 @@ import logging
 from abc import abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
-from functools import partial
-from typing import Any, Self, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
 from appliance.adapters.base import Adapter, AdapterContext, CommandResult
 from appliance.adapters.confirmation import (
     CONFIRM_SECS,
     ExpectedState,
-    StateReading,
     attributes_in,
-    confirm_all,
+    failure,
+    read_until,
     secs_to_confirm,
 )
 from appliance.adapters.device_http.client import HttpClient
@@ -23,6 +22,7 @@ from appliance.adapters.reconnection import keep_open
 from appliance.errors import AdapterFailed, BadAnswer, Unreachable
 from appliance.event_loop import in_steps
 from appliance.home.model import Report
+from appliance.home.values import Value
 from appliance.tasks import back_off, end_within, run_together
 
 POLLS_TO_LOSE = 2
@@ -38,21 +38,32 @@ POLLED_ONLY_AFTER = 5
 MAX_PARTS = 64
 """Maximum number of lights or segments at one address. All known devices have fewer."""
 
+CONFIRM_PAUSES_SECS = (0.1, 0.2, 0.4, 0.6, 0.8)
+"""Pauses in seconds between two readings that confirm a command. The last pause is repeated."""
+
 T = TypeVar("T")
 
-
 log = logging.getLogger("adapters")
+
+
+class StateReading(NamedTuple):
+    """One reading: its report, the attributes by device, and the error if the answer was invalid."""
+
+    report: Report | None
+    attributes: Mapping[str, Mapping[str, Value]]
+    error: AdapterFailed | None
 
 
 class PollingAdapter(Adapter):
     """Polls one address every `poll_interval` seconds, with back-off while the address does not answer.
 
     `misses` counts unanswered polls. An unanswered command sets `misses` to `POLLS_TO_LOSE`. `max_silence_secs` is
-    for devices that sleep: a shorter silence is not an outage, even across restarts. `open_push` opens a connection
-    for pushed messages.
+    for devices that sleep: a shorter silence is not an outage, even across restarts. If `has_push` is true,
+    `open_push` opens a connection for pushed messages.
     """
 
     shares_outages = True
+    has_push = False
 
     def __init__(
         self, context: AdapterContext, http: HttpClient, poll_interval: float, max_silence_secs: float | None = None
@@ -100,8 +111,22 @@ class PollingAdapter(Adapter):
         A result has an error if the device has not reported the result after `within` seconds, or by
         `CONFIRM_MARGIN_SECS` before the command's time limit.
         """
-        limit = secs_to_confirm(within, began + self.command_secs - self.clock.monotonic())
-        return await confirm_all(self.clock, partial(self.read_attributes, expected), expected, limit)
+
+        def is_done(seen: StateReading, device_id: str) -> bool:
+            return seen.error is None and expected[device_id].is_shown(seen.attributes[device_id])
+
+        seen, _ = await read_until(
+            self.clock,
+            lambda: self.read_attributes(expected),
+            lambda seen: all(is_done(seen, each) for each in expected),
+            within=secs_to_confirm(within, began + self.command_secs - self.clock.monotonic()),
+            pauses=CONFIRM_PAUSES_SECS,
+        )
+        errors = {
+            each: None if is_done(seen, each) else seen.error or failure(each, goal.command, seen.attributes[each])
+            for each, goal in expected.items()
+        }
+        return {each: CommandResult(report=seen.report, error=error) for each, error in errors.items()}
 
     async def read_attributes(self, device_ids: Iterable[str]) -> StateReading:
         try:
@@ -112,9 +137,9 @@ class PollingAdapter(Adapter):
             return StateReading(None, {}, error if isinstance(error, BadAnswer) else BadAnswer(str(error)))
         return StateReading(report, {each: attributes_in(report, each) for each in device_ids}, None)
 
-    def open_push(self) -> AbstractAsyncContextManager[AsyncIterator[Any]] | None:
-        """Open a push connection, which iterates over messages. Return None if the address does not support push."""
-        return None
+    def open_push(self) -> AbstractAsyncContextManager[AsyncIterator[Any]]:
+        """Open a push connection, which iterates over messages."""
+        raise NotImplementedError
 
     def receive(self, message: Any) -> None:
         """Publish a pushed message. Raise `AdapterFailed` for an unusable message. The message is then ignored."""
@@ -166,14 +191,13 @@ class PollingAdapter(Adapter):
 
     async def _keep_receiving(self) -> None:
         """Receive pushed messages. Polling continues if the connection cannot be opened."""
-        if self.open_push() is not None:
+        if self.has_push:
             await keep_open(self.clock, self._receive_until_lost, self._on_push_ended, first_secs=2.0)
 
     async def _receive_until_lost(self) -> None:
-        connection, is_open = self.open_push(), False
-        assert connection is not None
+        is_open = False
         try:
-            async with connection as messages:
+            async with self.open_push() as messages:
                 is_open = True
                 async for message in messages:
                     self._receive(message)

@@ -22,12 +22,14 @@ from tests.fakes.patience import until
 
 
 class MeterAdapter(PollingAdapter):
+    has_push = True
+
     async def poll(self) -> Report:
         values = parse_json(await self.http.request("GET", "/meter"), self.http.address)
         seen = self._observation(values)
         return Report(adapter=self.name, present=frozenset({seen.device_id}), observations=(seen,))
 
-    def open_push(self) -> AbstractAsyncContextManager[AsyncIterator[Any]] | None:
+    def open_push(self) -> AbstractAsyncContextManager[AsyncIterator[Any]]:
         return self.http.events("/stream", silence_secs=60)
 
     def receive(self, message: ServerEvent) -> None:

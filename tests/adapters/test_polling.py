@@ -177,6 +177,7 @@ async def test_an_address_without_pushes_is_reported_once(bench: Bench, caplog: 
         with pytest.raises(RuntimeError):
             await bench.clock.run(bench.adapter._keep_receiving())
 
+    bench.adapter.has_push = True
     bench.adapter.open_push = open_push  # type: ignore[method-assign]
     await push_for_a_while()
     assert [each.getMessage() for each in caplog.records] == [

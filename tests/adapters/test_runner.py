@@ -155,6 +155,7 @@ async def test_a_refused_push_connection_causes_a_poll(session: DeviceSession, c
         yield  # type: ignore[unreachable]
 
     adapter = Watched(session, clock, interval=600.0)
+    adapter.has_push = True
     adapter.open_push = refused  # type: ignore[method-assign]
     async with AdapterRunner(lambda _: adapter, adapter.context):
         await clock.advance(59.0, sleepers=2)

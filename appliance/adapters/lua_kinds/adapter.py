@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator, Collection, Generator, Iterable, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any, TypeVar
 
@@ -17,7 +17,7 @@ from appliance.adapters.base import (
     HookRequest,
     Operation,
 )
-from appliance.adapters.confirmation import ExpectedState, StateReading, attributes_in, failure
+from appliance.adapters.confirmation import ExpectedState, attributes_in, failure
 from appliance.adapters.lua_kinds.device_reader import (
     DeviceReader,
     ReadEvent,
@@ -27,10 +27,10 @@ from appliance.adapters.lua_kinds.device_reader import (
 from appliance.adapters.lua_kinds.functions import KindFunctions
 from appliance.adapters.lua_kinds.host import KindHost, LoadedSection, SectionFault
 from appliance.adapters.lua_kinds.origins import Origins
-from appliance.adapters.lua_kinds.push_connection import PushConnection, PushSource
+from appliance.adapters.lua_kinds.push_connection import PushSource
 from appliance.adapters.lua_kinds.section import LuaSection
 from appliance.adapters.lua_kinds.web_request import Transport
-from appliance.adapters.polling import POLLS_TO_LOSE, PollingAdapter
+from appliance.adapters.polling import POLLS_TO_LOSE, PollingAdapter, StateReading
 from appliance.errors import AdapterFailed, BadAnswer, Invalid, Unanswered, Unreachable, Unreadable
 from appliance.event_loop import in_steps
 from appliance.home.command_specs import check_offered
@@ -74,6 +74,7 @@ class LuaAdapter(PollingAdapter):
         super().__init__(context, origins.main, values["poll_interval_secs"], values["max_silence_secs"])
         self.functions = KindFunctions(context, host, loaded, origins, transport or origins, push or origins.main)
         self.connection = self.functions.connection
+        self.has_push = self.connection is not None
         self.redact = self.functions.redact
         self._loaded = loaded
         self._definition = loaded.definition
@@ -301,16 +302,13 @@ class LuaAdapter(PollingAdapter):
             self._logged.add(place)
             log.warning("%s: %s", self.name, error)
 
-    def open_push(self) -> AbstractAsyncContextManager[AsyncIterator[Any]] | None:
-        """Open the connection of `listen`. Return None if the kind does not listen."""
-        return None if self.connection is None else self._open_push(self.connection)
-
     @asynccontextmanager
-    async def _open_push(self, connection: PushConnection) -> AsyncIterator[AsyncIterator[Any]]:
-        """Open the connection. The base class uses a yielded message only as a sign of contact.
+    async def open_push(self) -> AsyncIterator[AsyncIterator[Any]]:
+        """Open the connection of `listen`. The base class uses a yielded message only as a sign of contact.
         `_keep_processing` passes the queued message to the file."""
+        assert self.connection is not None
         try:
-            async with connection.connect(self.functions.hello, self.functions.find_path) as messages:
+            async with self.connection.connect(self.functions.hello, self.functions.find_path) as messages:
                 self._push_error = None
                 self.poll_now()
                 yield messages

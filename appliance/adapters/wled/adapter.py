@@ -53,6 +53,7 @@ class WledAdapter(PollingAdapter):
     """Polls and commands one WLED controller. The devices are `<name>:light`, and `<name>:segment:<id>` for each
     segment."""
 
+    has_push = True
     _effects: tuple[str, ...] | None = None
     """The names of the effects. None before the first poll."""
     _segment_commands: tuple[CommandSpec, ...] = SEGMENT

@@ -17,6 +17,12 @@ other message: it publishes events at once, and passes changed attributes to `Ch
 batch, `keep_reading` calls `ChangedDevices.flush`. 5. `ChangedDevices` publishes each changed device with a
 `Publisher`, which passes the values to the registry.
 
+A command takes this path: 1. `MqttAdapter.command` calls `Commands.run`. 2. `Entity.write` converts the command to an
+`Intent`: the messages, and the values that confirm the command. 3. `Commands.run` publishes the messages. 4. The
+device's answers take the path of a message. `MessageProcessor` passes the values of the entity to its
+`PendingCommand`, which holds back contradicting values, and ends when the result arrives. 5. `Commands._await_result`
+waits for this end, and raises an error if the device does not report the result in time.
+
 One object changes each state: `AnnouncedDevices.rebuild` the devices and the router, `AnnouncementStore` the
 configurations, `MessageProcessor` the values of the entities, `Commands` the pending commands, and
 `Subscriptions.keep` the subscriptions. At a new connection, `MessageLoop` empties `Inbox`, `Budget`, and

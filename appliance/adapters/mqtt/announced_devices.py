@@ -14,7 +14,7 @@ from appliance.adapters.mqtt.grouping import MARKER_KINDS, group_announcements, 
 from appliance.adapters.mqtt.platforms.entity import Entity
 from appliance.adapters.mqtt.refusals import Refusals
 from appliance.adapters.mqtt.router import Router
-from appliance.home_locale import ANYWHERE, Locale
+from appliance.home_locale import Locale
 
 MAX_BROKER_DEVICES = 2_000
 
@@ -23,14 +23,12 @@ class AnnouncedDevices:
     """The devices of one broker by id, with their announcements, topics, and faults."""
 
     def __init__(
-        self, section: str, prefix: str, hub_id: str, *, includes_config_entities: bool, locale: Locale = ANYWHERE
+        self, section: str, store: AnnouncementStore, router: Router, refusals: Refusals, locale: Locale
     ) -> None:
         self.devices: dict[str, MqttDevice] = {}
-        self.refusals = Refusals()
-        self.router = Router(self.refusals)
-        self.store = AnnouncementStore(
-            prefix, hub_id, self.router, self.refusals, includes_config_entities=includes_config_entities
-        )
+        self.store = store
+        self.router = router
+        self.refusals = refusals
         self._section = section
         self._locale = locale
         self._names = DeviceNames()

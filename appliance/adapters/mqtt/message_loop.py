@@ -6,6 +6,7 @@ because they take too much processor time, and expires values.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import logging
 import math
@@ -15,14 +16,22 @@ from datetime import datetime
 from functools import partial
 
 from appliance.adapters.mqtt.announced_devices import AnnouncedDevices
+from appliance.adapters.mqtt.announcement_store import AnnouncementStore
 from appliance.adapters.mqtt.budget import Budget
+from appliance.adapters.mqtt.changed_devices import ChangedDevices
 from appliance.adapters.mqtt.client import BrokerConnection
+from appliance.adapters.mqtt.commands import Commands
+from appliance.adapters.mqtt.deadlines import Deadlines
 from appliance.adapters.mqtt.discovery import Discovery
 from appliance.adapters.mqtt.inbox import Inbox, Received
 from appliance.adapters.mqtt.kind import Mqtt
 from appliance.adapters.mqtt.message_processor import MessageProcessor
+from appliance.adapters.mqtt.picture_store import PictureStore
+from appliance.adapters.mqtt.refusals import Refusals
 from appliance.adapters.mqtt.reports import CostReports, FaultReports
+from appliance.adapters.mqtt.restored_states import RestoredStates
 from appliance.adapters.mqtt.retained_messages import RetainedMessages
+from appliance.adapters.mqtt.router import Router
 from appliance.adapters.mqtt.templates.template import EVALUATOR, needs_evaluator
 from appliance.adapters.publisher import Publisher
 from appliance.clock import Clock
@@ -72,21 +81,40 @@ class MessageLoop:
     ) -> None:
         self.hub_id = hub_id
         self.connection: BrokerConnection | None = None
-        self.announced = AnnouncedDevices(
-            publish.name,
-            settings.discovery_prefix,
-            hub_id,
-            includes_config_entities=settings.include_config_entities,
-            locale=locale,
+        refusals = Refusals()
+        router = Router(refusals)
+        includes_config = settings.include_config_entities
+        store = AnnouncementStore(
+            settings.discovery_prefix, hub_id, router, refusals, includes_config_entities=includes_config
         )
-        self.processor = MessageProcessor(self.announced, publish, clock, locale.timezone, stopped_at)
-        self.inbox = Inbox(partial(_queue_of, self.announced), self.announced.router.has_events)
+        self.announced = AnnouncedDevices(publish.name, store, router, refusals, locale)
+        self.pictures = PictureStore(publish, clock)
+        deadlines = Deadlines(clock)
+        restored = RestoredStates(publish, self.pictures, deadlines, clock, stopped_at)
+        self.changed = ChangedDevices(self.announced, restored, publish)
+        self._has_work = asyncio.Event()
+        self.commands = Commands(self.announced, self.changed, self._has_work.set, clock, locale.timezone)
+        self.processor = MessageProcessor(
+            self.announced,
+            self.pictures,
+            deadlines,
+            restored,
+            self.changed,
+            self.commands,
+            self._has_work.set,
+            publish,
+            clock,
+            locale.timezone,
+        )
+        self.inbox = Inbox(partial(_queue_of, self.announced), router.has_events)
         own_topics = () if status is None else (status,)
-        self.discovery = Discovery(settings, self.announced, self.processor, self.inbox, publish, clock, own_topics)
+        self.discovery = Discovery(
+            settings, self.announced, self.processor, restored, self.inbox, publish, clock, own_topics
+        )
         self._status = status
         self._publish = publish
         self._clock = clock
-        self._budget = Budget(clock, CostReports(publish, self.announced.router).report)
+        self._budget = Budget(clock, CostReports(publish, router).report)
         self._answered_at = -math.inf
         self._tick_at = math.inf
         self._dropped, self._dropped_at = 0, -math.inf
@@ -117,12 +145,12 @@ class MessageLoop:
                 await import_ahead([EVALUATOR])
             await in_steps(self._clock, self._process_all(batch))
             self._report_dropped()
-            await in_steps(self._clock, self.processor.changed.flush())
+            await in_steps(self._clock, self.changed.flush())
             if self.connection is not None and (now := self._clock.monotonic()) - self._answered_at >= ANSWERED_SECS:
                 self._answered_at = now
                 self._publish.answered()
             if self._clock.monotonic() + self._secs_to_tick() < self._tick_at:
-                self.processor.has_work.set()
+                self._has_work.set()
             if len(self.inbox):
                 await self._clock.sleep(0)
 
@@ -145,8 +173,8 @@ class MessageLoop:
         while True:
             secs = self._secs_to_tick()
             self._tick_at = self._clock.monotonic() + secs
-            if await self._clock.wait(self.processor.has_work, secs):
-                self.processor.has_work.clear()
+            if await self._clock.wait(self._has_work, secs):
+                self._has_work.clear()
                 continue
             self.processor.tick()
             await in_steps(self._clock, self._budget.resume())
@@ -154,7 +182,7 @@ class MessageLoop:
                 with contextlib.suppress(Unreachable):
                     await self._retained.restore_overwritten(self.connection)
             self._reports.report(self.announced.refusals)
-            await in_steps(self._clock, self.processor.changed.flush())
+            await in_steps(self._clock, self.changed.flush())
 
     def _secs_to_tick(self) -> float:
         """Return the seconds until `keep_time` has work."""

@@ -10,9 +10,8 @@ attributes, and publishes them.
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime, tzinfo
+from collections.abc import Callable, Iterator, Sequence
+from datetime import tzinfo
 
 from appliance.adapters.mqtt.announced_devices import AnnouncedDevices
 from appliance.adapters.mqtt.changed_devices import ChangedDevices
@@ -38,33 +37,38 @@ from appliance.errors import Invalid
 class MessageProcessor:
     """Processes the messages of one broker, and publishes the observations and events of its devices.
 
-    `has_work` is set when `secs_to_tick` may have become shorter for a reason other than a message.
+    `on_work` is called when `secs_to_tick` may have become shorter for a reason other than a message.
     """
 
     def __init__(
         self,
         announced: AnnouncedDevices,
+        pictures: PictureStore,
+        deadlines: Deadlines,
+        restored: RestoredStates,
+        changed: ChangedDevices,
+        commands: Commands,
+        on_work: Callable[[], None],
         publish: Publisher,
         clock: Clock,
-        zone: tzinfo = UTC,
-        stopped_at: datetime | None = None,
+        zone: tzinfo,
     ) -> None:
-        self.announced = announced
-        self.pictures = PictureStore(publish, clock)
+        self._announced = announced
+        self._pictures = pictures
+        self._deadlines = deadlines
+        self._restored = restored
+        self._changed = changed
+        self._commands = commands
+        self._on_work = on_work
         self._publish = publish
         self._clock = clock
         self._zone = zone
-        self.has_work = asyncio.Event()
-        self._deadlines = Deadlines(clock)
         self._newest = NewestMessages()
         self._presses = RecentPresses(clock)
-        self.restored = RestoredStates(publish, self.pictures, self._deadlines, clock, stopped_at)
-        self.changed = ChangedDevices(announced, self.restored, publish)
-        self.commands = Commands(announced, self.changed, self.has_work.set, clock, zone)
 
     def process(self, received: Received) -> Iterator[None]:
         """Process any message except a configuration, one entity per step. Never raises."""
-        routes, texts = self.announced.router.find_routes(received.topic), list[Route]()
+        routes, texts = self._announced.router.find_routes(received.topic), list[Route]()
         for each in routes:
             if isinstance(each.entity, StillPicture) and each.filter == each.entity.picture_filter:
                 self._take_picture(received, each.device, each.entity)
@@ -76,9 +80,9 @@ class MessageProcessor:
 
     def _take_picture(self, received: Received, device: MqttDevice, entity: StillPicture) -> None:
         try:
-            shown = self.pictures.take(device.id, entity, received)
+            shown = self._pictures.take(device.id, entity, received)
         except Invalid as fault:
-            self.announced.refusals.note_message(device.id, entity, fault)
+            self._announced.refusals.note_message(device.id, entity, fault)
             return
         self._take_change(device, entity, {entity.custom_key: shown}, is_live=not received.is_retained)
 
@@ -86,9 +90,9 @@ class MessageProcessor:
         try:
             message = self._message(received)
         except Invalid as fault:
-            refusals = self.announced.refusals
+            refusals = self._announced.refusals
             if received.topic not in refusals.by_key:
-                device_id = self.announced.router.device_id_at(received.topic)
+                device_id = self._announced.router.device_id_at(received.topic)
                 refusals.note_topic(received.topic, Refusal(device_id, "message", str(fault)))
             return
         if self._newest.is_outdated(message):
@@ -97,7 +101,7 @@ class MessageProcessor:
         for number, (filter_, device, entity) in enumerate(routes):
             if number:
                 yield
-            self._take_message(message, filter_, *self.announced.current(device, entity))
+            self._take_message(message, filter_, *self._announced.current(device, entity))
 
     def _message(self, received: Received) -> Message:
         """Convert a received message, and add the current time. Raise `Invalid`."""
@@ -106,21 +110,21 @@ class MessageProcessor:
 
     def _take_message(self, message: Message, filter_: str, device: MqttDevice, entity: Entity) -> None:
         if filter_ in entity.availability.filters:
-            self.changed.publish_if_changed(device.id, ("state",))
+            self._changed.publish_if_changed(device.id, ("state",))
         for change in entity.changes(filter_, message):
             self._take_change(device, entity, change, is_live=not message.is_retained)
 
     def _take_change(self, device: MqttDevice, entity: Entity, change: Change, *, is_live: bool) -> None:
         if isinstance(change, Exception):
-            self.announced.refusals.note_message(device.id, entity, change)
+            self._announced.refusals.note_message(device.id, entity, change)
             return
         if isinstance(change, EntityEvent):
             if not self._presses.is_reported_twice(device.id, change.name, type(entity).__name__):
                 self._publish.event(device.id, change.name, change.data)
             return
-        pending = self.commands.pending(device, entity)
+        pending = self._commands.pending(device, entity)
         if change is None:
-            self.changed.note(device, ("state",))
+            self._changed.note(device, ("state",))
             if pending is not None:
                 pending.check({}, entity)
             return
@@ -131,34 +135,34 @@ class MessageProcessor:
             self._deadlines.set(device, entity)
         if entity.is_expired and update:
             entity.refresh()
-            self.changed.note(device, ("state",))
-        self.changed.set_values(device, entity, update, is_live=is_live)
+            self._changed.note(device, ("state",))
+        self._changed.set_values(device, entity, update, is_live=is_live)
         if pending is not None:
             pending.check(update, entity)
 
     def tick(self) -> None:
         """Expire values, switch sensors off after their delay, release held-back states, and publish picture
         events."""
-        self.pictures.publish_changes()
-        for device, entity in self._deadlines.take_due(self.announced.devices):
+        self._pictures.publish_changes()
+        for device, entity in self._deadlines.take_due(self._announced.devices):
             self._expire(device, entity)
-        for device, entity, kept in self.commands.released():
-            self.changed.set_values(device, entity, kept)
+        for device, entity, kept in self._commands.released():
+            self._changed.set_values(device, entity, kept)
 
     def secs_to_tick(self) -> float:
         """Return the seconds after which `tick` has work."""
-        if self.changed or self.commands.has_pending or self.pictures.has_changes:
+        if self._changed or self._commands.has_pending or self._pictures.has_changes:
             return 0.0
         return self._deadlines.secs_to_next()
 
     def _expire(self, device: MqttDevice, entity: Entity) -> None:
         if isinstance(entity, BinarySensor) and entity.off_delay > 0:
-            self.changed.set_values(device, entity, entity.showing(is_on=False))
+            self._changed.set_values(device, entity, entity.showing(is_on=False))
         else:
-            self.changed.set_values(device, entity, entity.expire())
-            self.changed.note(device, ("state",))
+            self._changed.set_values(device, entity, entity.expire())
+            self._changed.note(device, ("state",))
             if isinstance(entity, StillPicture):
-                self.pictures.forget(device.id, entity)
+                self._pictures.forget(device.id, entity)
 
     def publish_rebuilt(self, devices: Sequence[MqttDevice]) -> Iterator[None]:
         """Restore the values of rebuilt devices, process the newest messages for them again, and publish them, in
@@ -167,18 +171,18 @@ class MessageProcessor:
         The pending commands of rebuilt devices then wait for the new entities.
         """
         self._deadlines.forget_replaced()
-        self.has_work.set()
-        own = self.announced.devices
-        self.pictures.keep_only(lambda id_: own[id_].entities if id_ in own else ())
-        self.restored.forget_removed(own)
-        yield from self.changed.forget_removed(own)
+        self._on_work()
+        own = self._announced.devices
+        self._pictures.keep_only(lambda id_: own[id_].entities if id_ in own else ())
+        self._restored.forget_removed(own)
+        yield from self._changed.forget_removed(own)
         for device in devices:
-            self.restored.restore(device)
+            self._restored.restore(device)
             yield
         rebuilt = {id(device) for device in devices}
         for received in self._newest.list():
             routes = [
-                each for each in self.announced.router.find_routes(received.topic) if id(each.device) in rebuilt
+                each for each in self._announced.router.find_routes(received.topic) if id(each.device) in rebuilt
             ]
             message = self._message(Received(received.topic, received.payload, is_retained=True)) if routes else None
             for filter_, device, entity in routes:
@@ -188,5 +192,5 @@ class MessageProcessor:
             yield
         for device in devices:
             if own.get(device.id) is device:
-                self.changed.publish_device(device)
+                self._changed.publish_device(device)
             yield

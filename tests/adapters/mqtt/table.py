@@ -12,7 +12,8 @@ from typing import Any, TypeVar
 from appliance.adapters.mqtt.announced_devices import AnnouncedDevices
 from appliance.adapters.mqtt.device import MqttDevice
 from appliance.adapters.mqtt.inbox import Received
-from appliance.adapters.mqtt.message_processor import MessageProcessor
+from appliance.adapters.mqtt.kind import Mqtt
+from appliance.adapters.mqtt.message_loop import MessageLoop
 from appliance.adapters.mqtt.messages import Message, Outgoing
 from appliance.adapters.mqtt.platforms.entity import EntityEvent
 from appliance.adapters.publisher import Publisher
@@ -29,18 +30,23 @@ EXPECTED = Path(__file__).parent / "expected.tsv"
 R = TypeVar("R")
 
 
-def new_catalog(
-    hub_id: str = "here", *, includes_config_entities: bool = False, locale: Locale = ANYWHERE
-) -> AnnouncedDevices:
-    return AnnouncedDevices(
-        "mqtt", "homeassistant", hub_id, includes_config_entities=includes_config_entities, locale=locale
-    )
+def new_catalog(hub_id: str = "here", *, includes_config_entities: bool = False) -> AnnouncedDevices:
+    settings = Mqtt(host="h", include_config_entities=includes_config_entities)
+    return message_loop(settings=settings, hub_id=hub_id).announced
 
 
-def message_processor(clock: Clock | None = None, locale: Locale = ANYWHERE) -> MessageProcessor:
-    """Return the message processor of a broker without announcements."""
+def message_loop(
+    clock: Clock | None = None,
+    locale: Locale = ANYWHERE,
+    *,
+    publish: Publisher | None = None,
+    settings: Mqtt | None = None,
+    hub_id: str = "here",
+) -> MessageLoop:
+    """Return the parts of a broker without announcements."""
     clock, bus = clock or VirtualClock(), Bus()
-    return MessageProcessor(new_catalog(locale=locale), Publisher("mqtt", Registry(bus, clock), bus, clock), clock)
+    publish = publish or Publisher("mqtt", Registry(bus, clock), bus, clock)
+    return MessageLoop(settings or Mqtt(host="h"), hub_id, None, publish, clock, locale, None)
 
 
 def run_steps(work: Generator[object, None, R]) -> R:
@@ -76,10 +82,10 @@ def take(catalog: AnnouncedDevices, messages: tuple[Sent, ...]) -> list[tuple[st
     return happenings
 
 
-def receive(processor: MessageProcessor, topic: str, payload: bytes, *, is_retained: bool = False) -> None:
+def receive(loop: MessageLoop, topic: str, payload: bytes, *, is_retained: bool = False) -> None:
     """Process a message, and publish its changes."""
-    deque(processor.process(Received(topic, payload, is_retained)), maxlen=0)
-    deque(processor.changed.flush(), maxlen=0)
+    deque(loop.processor.process(Received(topic, payload, is_retained)), maxlen=0)
+    deque(loop.changed.flush(), maxlen=0)
 
 
 def config(topic: str, /, **fields: Any) -> Sent:
@@ -87,10 +93,10 @@ def config(topic: str, /, **fields: Any) -> Sent:
     return Sent(f"homeassistant/{topic}/config", json.dumps(fields).encode(), retain=True)
 
 
-def announce(processor: MessageProcessor, *configs: Sent) -> None:
+def announce(loop: MessageLoop, *configs: Sent) -> None:
     for sent in configs:
-        processor.announced.store.take_config(sent.topic, sent.payload)
-    deque(processor.publish_rebuilt(rebuild(processor.announced)), maxlen=0)
+        loop.announced.store.take_config(sent.topic, sent.payload)
+    deque(loop.processor.publish_rebuilt(rebuild(loop.announced)), maxlen=0)
 
 
 class Noted:

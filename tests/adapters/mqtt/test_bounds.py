@@ -17,10 +17,8 @@ import pytest
 
 from appliance.adapters.mqtt.announcement import MAX_DISCOVERY_BYTES
 from appliance.adapters.mqtt.announcement_store import MAX_CONFIGS_BYTES
-from appliance.adapters.mqtt.discovery import Discovery
 from appliance.adapters.mqtt.home_assistant_announcements import parse_announcements
-from appliance.adapters.mqtt.inbox import Inbox, Received
-from appliance.adapters.mqtt.kind import Mqtt
+from appliance.adapters.mqtt.inbox import Received
 from appliance.adapters.mqtt.messages import Message
 from appliance.adapters.mqtt.newest_messages import MAX_REMEMBERED_BYTES, MAX_VERSIONS
 from appliance.adapters.mqtt.refusals import MAX_REFUSED, Refusal
@@ -33,7 +31,7 @@ from appliance.errors import Invalid
 from appliance.log_limit import MAX_SAME_KIND
 from tests.adapters.mqtt import table
 from tests.adapters.mqtt.captures import Sent
-from tests.adapters.mqtt.table import message_processor, new_catalog, rebuild, receive, take
+from tests.adapters.mqtt.table import message_loop, new_catalog, rebuild, receive, take
 from tests.fakes.clock import VirtualClock
 from tests.fakes.rows import each_row
 
@@ -183,10 +181,10 @@ def test_a_template_is_parsed_once_unless_there_are_too_many_characters_of_them(
 
 
 def test_faults_beyond_the_limit_are_summarised_in_one_line(clock: VirtualClock) -> None:
-    processor, sentence = message_processor(clock), list[Any]()
-    processor._publish._bus.listen(sentence.append)
-    reports = FaultReports(processor._publish, clock)
-    refusals = processor.announced.refusals
+    loop, sentence = message_loop(clock), list[Any]()
+    loop._publish._bus.listen(sentence.append)
+    reports = FaultReports(loop._publish, clock)
+    refusals = loop.announced.refusals
     for count in (MAX_REPORTED, 2_000, 2_000):
         refusals.by_key = {f"{number}": Refusal("x", "y", "is not JSON") for number in range(count)}
         reports.report(refusals)
@@ -195,14 +193,14 @@ def test_faults_beyond_the_limit_are_summarised_in_one_line(clock: VirtualClock)
 
 
 async def test_endless_topics_below_a_wildcard_fill_no_memory(clock: VirtualClock) -> None:
-    processor, size = message_processor(clock), 128 * 1024
+    loop, size = message_loop(clock), 128 * 1024
     for number in range(2_000):
-        receive(processor, f"a/{number}", b"x" * size)
-        receive(processor, f"a/{number}", b"\xff")
-    assert len(processor._newest) * size < MAX_REMEMBERED_BYTES and len(processor.announced.refusals.by_key) <= 1_000
+        receive(loop, f"a/{number}", b"x" * size)
+        receive(loop, f"a/{number}", b"\xff")
+    assert len(loop.processor._newest) * size < MAX_REMEMBERED_BYTES and len(loop.announced.refusals.by_key) <= 1_000
     for number in range(MAX_VERSIONS + 10):
-        receive(processor, f"lares/a/devices/{number}/state", b'{"boot": 1, "seq": 1}')
-    assert len(processor._newest._versions) <= MAX_VERSIONS
+        receive(loop, f"lares/a/devices/{number}/state", b'{"boot": 1, "seq": 1}')
+    assert len(loop.processor._newest._versions) <= MAX_VERSIONS
 
 
 def test_the_collector_tracks_few_objects_of_each_component() -> None:
@@ -280,19 +278,19 @@ def test_unreadable_announcements_fill_no_memory() -> None:
 
 
 async def test_announcements_without_end_fill_no_memory(clock: VirtualClock) -> None:
-    processor = message_processor(clock)
-    discovery = Discovery(Mqtt(host="h"), processor.announced, processor, Inbox(), cast("Any", None), clock)
+    loop = message_loop(clock)
+    discovery = loop.discovery
     for number in range(MAX_REFUSED + 100):
         for payload in (b"{", b'{"state_topic": "t"}', b""):
             [*discovery.process(Received(f"homeassistant/sensor/{number}/config", payload, is_retained=False))]
-    assert not discovery._seen and not processor.announced.refusals.by_key
+    assert not discovery._seen and not loop.announced.refusals.by_key
 
 
 def test_no_announcement_imitates_a_log_line(clock: VirtualClock, caplog: pytest.LogCaptureFixture) -> None:
     evil = "x\r\n2026-11-28 22:00:00.000 error hub: fake \x1b[31m\x07\u202e\u2028\x85"
-    processor = message_processor(clock)
-    reports = FaultReports(processor._publish, clock)
-    processor._publish._bus.listen(lambda event: logging.getLogger("adapters").warning("%s", event))
+    loop = message_loop(clock)
+    reports = FaultReports(loop._publish, clock)
+    loop._publish._bus.listen(lambda event: logging.getLogger("adapters").warning("%s", event))
     for topic, payload in (
         (f"homeassistant/sensor/{evil}/config", "{}"),
         ("homeassistant/sensor/a/config", evil),
@@ -302,9 +300,9 @@ def test_no_announcement_imitates_a_log_line(clock: VirtualClock, caplog: pytest
         (f"tasmota/discovery/{evil}/config", evil),
         ("tasmota/discovery/0000000000AA/config", json.dumps({"t": evil, "ft": evil, "tp": [evil] * 3, "rl": evil})),
     ):
-        processor.announced.store.take_config(topic, payload.encode())
-    rebuild(processor.announced)
-    reports.report(processor.announced.refusals)
+        loop.announced.store.take_config(topic, payload.encode())
+    rebuild(loop.announced)
+    reports.report(loop.announced.refusals)
     assert len(caplog.records) >= 6
     for lines in TextLines(), JournalLines(), JsonLines():
         assert [line for record in caplog.records if not (line := lines.format(record)).isprintable()] == []

@@ -13,14 +13,14 @@ import pytest
 
 from appliance.adapters.mqtt.component_classes import COMPONENTS
 from appliance.adapters.mqtt.device import MqttDevice
-from appliance.adapters.mqtt.message_processor import MessageProcessor
+from appliance.adapters.mqtt.message_loop import MessageLoop
 from appliance.adapters.mqtt.messages import Outgoing
 from appliance.errors import BadAnswer, Invalid, Unreachable
 from appliance.home.commands import Command
 from tests.adapters.mqtt.broker import Broker
 from tests.adapters.mqtt.captures import Sent, capture
 from tests.adapters.mqtt.homes import BrokerHome
-from tests.adapters.mqtt.table import NOW, Noted, announce, config, message_processor, new_catalog, receive, take
+from tests.adapters.mqtt.table import NOW, Noted, announce, config, message_loop, new_catalog, receive, take
 from tests.fakes.patience import until
 from tests.fakes.rows import each_row
 
@@ -234,22 +234,22 @@ HANDS_ON = (
 
 
 def announced(
-    processor: MessageProcessor,
+    loop: MessageLoop,
     component: str,
     keys: Mapping[str, Any],
     states: Mapping[str, str],
     reasons: Sequence[str] = (),
 ) -> MqttDevice:
     """Announce one entity, receive these states, and return its device. `reasons` lists the expected refusals."""
-    announce(processor, config(f"{component}/x", **keys, unique_id="x"))
+    announce(loop, config(f"{component}/x", **keys, unique_id="x"))
     for topic, text in states.items():
-        receive(processor, topic, text.encode())
-    assert [each.reason for each in processor.announced.refusals.by_key.values()] == list(reasons)
-    return processor.announced.devices["mqtt:x"]
+        receive(loop, topic, text.encode())
+    assert [each.reason for each in loop.announced.refusals.by_key.values()] == list(reasons)
+    return loop.announced.devices["mqtt:x"]
 
 
 async def commanded(
-    processor: MessageProcessor,
+    loop: MessageLoop,
     device_id: str,
     command: Mapping[str, Any],
     answers: Mapping[str, str],
@@ -259,11 +259,11 @@ async def commanded(
     """Return the messages of a command. If `waits` is true, the command must not be complete before these responses
     arrive."""
     connection: Any = Noted()
-    work = asyncio.ensure_future(processor.commands.run(connection, device_id, Command.parse(dict(command))))
+    work = asyncio.ensure_future(loop.commands.run(connection, device_id, Command.parse(dict(command))))
     await until(lambda: bool(connection.sent))
     for topic, text in answers.items():
         assert not waits or not work.done()
-        receive(processor, topic, text.encode())
+        receive(loop, topic, text.encode())
     await asyncio.wait_for(work, 5)
     sent: list[Outgoing] = connection.sent
     return sent
@@ -281,28 +281,28 @@ def test_the_page_has_a_row_for_every_component() -> None:
 
 @pytest.mark.parametrize("row", ROWS, ids=[f"{number} {row[0]}" for number, row in enumerate(ROWS)])
 async def test_a_component_sends_its_command_and_shows_the_answer(row: Row) -> None:
-    processor, (component, keys, command, topic, payload, answers, shown) = message_processor(), row
+    loop, (component, keys, command, topic, payload, answers, shown) = message_loop(), row
     full = json.loads(json.dumps({"command_topic": "{x}/set", **keys}).replace("{x}", "home"))
-    device = announced(processor, component, full, {})
+    device = announced(loop, component, full, {})
     given = {"capability": "custom.mqtt.x", "action": "set", **command}
-    [sent, *_] = await commanded(processor, "mqtt:x", given, {f"home/{last}": text for last, text in answers.items()})
+    [sent, *_] = await commanded(loop, "mqtt:x", given, {f"home/{last}": text for last, text in answers.items()})
     assert (sent.topic, sent.payload) == (f"home/{topic}", payload)
     assert shown.items() <= device.attributes.items()
 
 
 @pytest.mark.parametrize("row", HANDS_ON, ids=[f"{row[0]} {row[2]}" for row in HANDS_ON])
 async def test_a_command_has_the_form_of_the_announcement_and_is_confirmed_by_the_state(row: tuple[Any, ...]) -> None:
-    processor, (name, device_id, capability, action, value, topic, payload, answer) = message_processor(), row
-    announce(processor, *(each for each in capture(name).messages if processor.announced.store.is_config(each.topic)))
+    loop, (name, device_id, capability, action, value, topic, payload, answer) = message_loop(), row
+    announce(loop, *(each for each in capture(name).messages if loop.announced.store.is_config(each.topic)))
     command = {"capability": capability, "action": action, "value": value}
-    sent = await commanded(processor, device_id, command, {} if answer is None else dict([answer]), waits=True)
+    sent = await commanded(loop, device_id, command, {} if answer is None else dict([answer]), waits=True)
     assert (topic, payload) in [(each.topic, each.payload) for each in sent]
 
 
 @each_row(("component", "keys", "states", "shown"), SHOWN)
 def test_an_entity_shows(component: str, keys: dict[str, Any], states: dict[str, str],
                          shown: dict[str, Any]) -> None:  # fmt: skip
-    assert announced(message_processor(), component, keys, states).attributes == shown
+    assert announced(message_loop(), component, keys, states).attributes == shown
 
 
 @each_row(("component", "keys", "payload", "event"), MOMENTS)
@@ -314,7 +314,7 @@ def test_an_event_has_one_name(component: str, keys: dict[str, Any], payload: st
 @each_row(("component", "keys", "states", "command", "messages"), WRITTEN)
 def test_a_command_becomes(component: str, keys: dict[str, Any], states: dict[str, str],
                             command: dict[str, Any], messages: list[Any]) -> None:  # fmt: skip
-    device, parsed = announced(message_processor(), component, keys, states), Command.parse(command)
+    device, parsed = announced(message_loop(), component, keys, states), Command.parse(command)
     entity = device.handlers[parsed.capability]
     assert parsed.action in entity.offers[parsed.capability].actions
     sent = [(each.topic, each.payload) for each in entity.write(parsed, NOW).messages]
@@ -342,7 +342,7 @@ def test_a_toggle_needs_a_known_power_unless_no_message_shows_it(
 ) -> None:
     shown = {key: each.format(x="x") if isinstance(each, str) else each for key, each in keys.items()}
     device = announced(
-        message_processor(), component, {"command_topic": "c", **shown}, {f"x/{k}": v for k, v in states.items()}
+        message_loop(), component, {"command_topic": "c", **shown}, {f"x/{k}": v for k, v in states.items()}
     )
     entity = device.handlers["power"]
     command = Command(capability="power", action="toggle")
@@ -368,7 +368,7 @@ def test_a_toggle_needs_a_known_power_unless_no_message_shows_it(
 def test_a_vacuum_cleans_segments_by_name_or_id(keys: dict[str, Any], value: str, sent: str | None) -> None:
     state = '{"state":"docked","segments":{"1":"Kitchen","2":"Living room"}}'
     keys = {**TOPICS, "clean_segments_command_topic": "c/segments", **keys}
-    device = announced(message_processor(), "vacuum", keys, {"s": state})
+    device = announced(message_loop(), "vacuum", keys, {"s": state})
     assert device.attributes["custom.mqtt.segments"] == {"1": "Kitchen", "2": "Living room"}
     entity = device.handlers["custom.mqtt.clean_segments"]
     command = Command(capability="custom.mqtt.clean_segments", action="set", value=value)
@@ -381,13 +381,13 @@ def test_a_vacuum_cleans_segments_by_name_or_id(keys: dict[str, Any], value: str
 
 @each_row("keys", [JSON, {**JSON, "flash": False, "flash_time_long": 3}, TOPICS])
 def test_a_light_offers_flash_and_white_only_if_announced(keys: dict[str, Any]) -> None:
-    offers = announced(message_processor(), "light", keys, {}).handlers
+    offers = announced(message_loop(), "light", keys, {}).handlers
     assert not {"custom.mqtt.flash", "effect", "color_mode", "custom.mqtt.white"} & offers.keys()
 
 
 @each_row(("component", "value"), [("date", "23.11.2026"), ("time", "7"), ("datetime", "now")])
 def test_a_malformed_date_or_time_is_refused_with_an_example(component: str, value: str) -> None:
-    device = announced(message_processor(), component, TOPICS, {})
+    device = announced(message_loop(), component, TOPICS, {})
     entity = device.handlers["custom.mqtt.x"]
     with pytest.raises(Invalid, match=f"is not a {component} like"):
         entity.write(Command(capability="custom.mqtt.x", action="set", value=value), NOW)
@@ -395,7 +395,7 @@ def test_a_malformed_date_or_time_is_refused_with_an_example(component: str, val
 
 def test_an_assumed_colour_replaces_the_previous_one() -> None:
     keys = {"command_topic": "c", "rgb_command_topic": "r", "color_temp_command_topic": "t"}
-    entity = announced(message_processor(), "light", keys, {}).handlers["color_rgb"]
+    entity = announced(message_loop(), "light", keys, {}).handlers["color_rgb"]
     warm, red = {"color_temperature": {"value": 2700, "unit": "kelvin"}}, {"color_rgb": {"r": 255, "g": 0, "b": 0}}
     for shown, mode in ((warm, "color_temp"), (red, "rgb")):
         assumed = entity.assumed({"power": "on", **shown})
@@ -420,7 +420,7 @@ BOUNDS: list[tuple[str, dict[str, Any], str, dict[str, Any], list[str]]] = [
 def test_impossible_bounds_are_reported_and_replaced_by_the_default(
     component: str, keys: dict[str, Any], attribute: str, bounds: dict[str, Any], problems: list[str]
 ) -> None:
-    entity = announced(message_processor(), component, {**TOPICS, **keys}, {}, problems).handlers[attribute]
+    entity = announced(message_loop(), component, {**TOPICS, **keys}, {}, problems).handlers[attribute]
     assert {key: value for key, value in entity.offers[attribute].schema.items() if key != "type"} == bounds
 
 
@@ -440,7 +440,7 @@ def test_an_unknown_option_is_reported_and_not_shown() -> None:
 def test_a_tilt_that_is_optimistic_waits_for_nothing() -> None:
     for optimistic, shows in ((False, {"cover_tilt": 30}), (True, {})):
         keys = {"tilt_command_topic": "t", "tilt_status_topic": "ts", "tilt_optimistic": optimistic}
-        entity = announced(message_processor(), "cover", keys, {}).handlers["cover_tilt"]
+        entity = announced(message_loop(), "cover", keys, {}).handlers["cover_tilt"]
         assert entity.write(Command(capability="cover_tilt", action="set", value=30), NOW).shows == shows
 
 

@@ -18,10 +18,9 @@ from msgspec.structs import replace
 from appliance.adapters.device_http.session import DeviceSession
 from appliance.adapters.mqtt.aiomqtt_client import Client
 from appliance.adapters.mqtt.announced_devices import AnnouncedDevices
-from appliance.adapters.mqtt.discovery import BIRTH_SECS, RETURN_SECS, Discovery, Phase
+from appliance.adapters.mqtt.discovery import BIRTH_SECS, RETURN_SECS, Phase
 from appliance.adapters.mqtt.fields import parse_templates
 from appliance.adapters.mqtt.inbox import CROWDED, MAX_MESSAGES, TURN_BYTES, Inbox, Received
-from appliance.adapters.mqtt.message_processor import MessageProcessor
 from appliance.adapters.mqtt.messages import Outgoing
 from appliance.adapters.mqtt.out.discovery_payloads import hub_payload
 from appliance.adapters.mqtt.out.topics import HubTopics, discovery_id
@@ -35,7 +34,7 @@ from tests.adapters.mqtt.table import (
     Noted,
     announce,
     config,
-    message_processor,
+    message_loop,
     new_catalog,
     rebuild,
     receive,
@@ -154,7 +153,7 @@ def test_detached_switches_of_a_tasmota_are_states_or_presses_by_their_mode() ->
 
 
 async def test_a_device_that_is_announced_again_gets_the_last_readable_message(clock: VirtualClock) -> None:
-    processor = message_processor(clock)
+    loop = message_loop(clock)
     state = "lares/there/devices/x/state"
     for text, payload, expected in (
         ("{{ value }}", b"20", 20),
@@ -164,35 +163,33 @@ async def test_a_device_that_is_announced_again_gets_the_last_readable_message(c
     ):
         given = {"device_class": "temperature", "unit_of_measurement": "°C", "device": {"identifiers": ["x"]}}
         sent = config("sensor/x", state_topic=state, unique_id="x", value_template=text, **given)
-        receive(processor, state, payload)
-        announce(processor, sent)
-        assert processor.announced.devices["mqtt:x"].attributes["temperature"] == {"value": expected, "unit": "°C"}, (
-            text
-        )
+        receive(loop, state, payload)
+        announce(loop, sent)
+        assert loop.announced.devices["mqtt:x"].attributes["temperature"] == {"value": expected, "unit": "°C"}, text
 
 
 @pytest.mark.parametrize("is_replayed_first", [True, False])
 async def test_a_command_survives_a_new_announcement_of_its_device(
     clock: VirtualClock, is_replayed_first: bool
 ) -> None:
-    processor = message_processor(clock)
+    loop = message_loop(clock)
     device = {"identifiers": ["x"]}
     connection: Any = Noted()
     plug = config("switch/x", state_topic="x/state", command_topic="x/set", unique_id="x", device=device)
-    announce(processor, plug)
+    announce(loop, plug)
     command = Command(capability="power", action="on")
-    work = asyncio.ensure_future(processor.commands.run(connection, "mqtt:x", command))
+    work = asyncio.ensure_future(loop.commands.run(connection, "mqtt:x", command))
     await until(lambda: bool(connection.sent))
     more = config("sensor/y", state_topic="x/y", unique_id="y", device=device)
-    processor.announced.store.take_config(more.topic, more.payload)
-    rebuilt = rebuild(processor.announced)
+    loop.announced.store.take_config(more.topic, more.payload)
+    rebuilt = rebuild(loop.announced)
     if is_replayed_first:
-        list(processor.publish_rebuilt(rebuilt))
-    receive(processor, "x/state", b"ON")
+        list(loop.processor.publish_rebuilt(rebuilt))
+    receive(loop, "x/state", b"ON")
     if not is_replayed_first:
-        list(processor.publish_rebuilt(rebuilt))
+        list(loop.processor.publish_rebuilt(rebuilt))
     await asyncio.wait_for(work, 5)
-    assert processor.announced.devices["mqtt:x"].attributes["power"] == "on"
+    assert loop.announced.devices["mqtt:x"].attributes["power"] == "on"
 
 
 class Interrupted(Noted):
@@ -208,35 +205,33 @@ class Interrupted(Noted):
 
 
 async def test_the_assumed_result_of_a_command_is_shown_by_the_newly_announced_device(clock: VirtualClock) -> None:
-    processor = message_processor(clock)
-    shown = processor._publish.find
+    loop = message_loop(clock)
+    shown = loop._publish.find
     device = {"identifiers": ["x"]}
     plug = config("switch/x", command_topic="x/set", unique_id="x", device=device)
     more = config("sensor/y", state_topic="x/y", unique_id="y", device=device)
-    announce(processor, plug)
+    announce(loop, plug)
     command = Command(capability="power", action="on")
-    connection: Any = Interrupted(lambda: announce(processor, more))
-    await processor.commands.run(connection, "mqtt:x", command)
-    receive(processor, "x/y", b"5")
+    connection: Any = Interrupted(lambda: announce(loop, more))
+    await loop.commands.run(connection, "mqtt:x", command)
+    receive(loop, "x/y", b"5")
     seen = shown("mqtt:x")
     assert seen is not None and seen.kind == "Switch"
     assert (seen.attributes["power"], seen.attributes["custom.mqtt.y"]) == ("on", "5")
 
 
 async def test_a_device_removed_during_its_command_does_not_return(clock: VirtualClock) -> None:
-    processor = message_processor(clock)
+    loop = message_loop(clock)
     plug = config("switch/x", state_topic="x/state", command_topic="x/set", unique_id="x", device={"ids": ["x"]})
-    announce(processor, plug)
+    announce(loop, plug)
     connection: Any = Noted()
-    work = asyncio.ensure_future(
-        processor.commands.run(connection, "mqtt:x", Command(capability="power", action="on"))
-    )
+    work = asyncio.ensure_future(loop.commands.run(connection, "mqtt:x", Command(capability="power", action="on")))
     await until(lambda: bool(connection.sent))
-    receive(processor, "x/state", b"ON")
-    announce(processor, Sent(plug.topic, b"", retain=True))
-    await processor._publish.full_list((), present=())
+    receive(loop, "x/state", b"ON")
+    announce(loop, Sent(plug.topic, b"", retain=True))
+    await loop._publish.full_list((), present=())
     await asyncio.wait_for(work, 5)
-    assert processor._publish.find("mqtt:x") is None
+    assert loop._publish.find("mqtt:x") is None
 
 
 MOVING: dict[str, tuple[str, dict[str, Any], dict[str, bytes], Command, tuple[str, bytes]]] = {
@@ -279,24 +274,24 @@ MOVING: dict[str, tuple[str, dict[str, Any], dict[str, bytes], Command, tuple[st
 @pytest.mark.parametrize("name", MOVING)
 async def test_a_moving_cover_completes_its_command(clock: VirtualClock, name: str, is_announced_anew: bool) -> None:
     topic, fields, states, command, (moved_topic, moved) = MOVING[name]
-    processor = message_processor(clock)
+    loop = message_loop(clock)
     connection: Any = Noted()
     keys = {"unique_id": "x", "availability_topic": "x/status", **fields}
-    announce(processor, config(topic, **keys))
+    announce(loop, config(topic, **keys))
     for state_topic, payload in {"x/status": b"online", **states}.items():
-        receive(processor, state_topic, payload)
+        receive(loop, state_topic, payload)
     for is_silent in (True, False):
         connection.sent.clear()
-        work = asyncio.ensure_future(processor.commands.run(connection, "mqtt:x", command))
+        work = asyncio.ensure_future(loop.commands.run(connection, "mqtt:x", command))
         await until(lambda: bool(connection.sent))
         if is_announced_anew:
-            announce(processor, config(topic, name=f"silent {is_silent}", **keys))
+            announce(loop, config(topic, name=f"silent {is_silent}", **keys))
         if is_silent:
             await clock.advance(5, sleepers=0)
             with pytest.raises(BadAnswer, match=r"was sent .* after 5 s"):
                 await work
         else:
-            receive(processor, moved_topic, moved)
+            receive(loop, moved_topic, moved)
             await asyncio.wait_for(work, 5)
 
 
@@ -344,11 +339,11 @@ def test_a_device_with_too_many_entities_is_reported_only_until_it_fits(left: in
 
 
 async def test_a_payload_beyond_256_kib_is_refused_and_reported_once(clock: VirtualClock) -> None:
-    processor = message_processor(clock)
+    loop = message_loop(clock)
     for size in (256 * 1024 + 1, 256 * 1024 + 2, 256 * 1024):
-        receive(processor, "big", b"x" * size)
+        receive(loop, "big", b"x" * size)
     refusal = Refusal("big", "message", "the payload is larger than 256 KiB")
-    assert processor.announced.refusals.by_key == {"big": refusal}
+    assert loop.announced.refusals.by_key == {"big": refusal}
 
 
 async def test_a_broker_that_lost_its_announcements_does_not_suggest_a_wrong_prefix(
@@ -358,8 +353,7 @@ async def test_a_broker_that_lost_its_announcements_does_not_suggest_a_wrong_pre
     connection: Any = Noted()
     sent = config("sensor/x", unique_id="x", state_topic="x")
     for first, warnings in (Received(sent.topic, sent.payload, is_retained=True), 0), (None, 1):
-        processor = MessageProcessor(new_catalog(), context.publish, clock)
-        discovery = Discovery(PLAIN, processor.announced, processor, Inbox(), context.publish, clock)
+        discovery = message_loop(clock, publish=context.publish).discovery
         caplog.clear()
         for received in (first, None, None):
             discovery._begin()
@@ -371,9 +365,8 @@ async def test_a_broker_that_lost_its_announcements_does_not_suggest_a_wrong_pre
 @pytest.mark.parametrize("prefix", ["homeassistant", "ha"])
 async def test_requests_to_announce_are_limited(session: DeviceSession, clock: VirtualClock, prefix: str) -> None:
     context = context_of("mqtt", session, clock)
-    processor = MessageProcessor(new_catalog(), context.publish, clock)
     settings = replace(PLAIN, discovery_prefix=prefix)
-    discovery = Discovery(settings, processor.announced, processor, Inbox(), context.publish, clock)
+    discovery = message_loop(clock, publish=context.publish, settings=settings).discovery
     connection: Any = Noted()
     for pause, count, is_asked in (
         (0, 1, True), (1, 1, False), (BIRTH_SECS - 3 * RETURN_SECS - 2, 1, False), (RETURN_SECS + 1, 2, True),
@@ -485,8 +478,8 @@ def test_two_ids_have_different_configuration_topics() -> None:
 
 
 def test_large_messages_and_configurations_are_processed_in_steps(clock: VirtualClock) -> None:
-    processor, keys = message_processor(clock), {"state_topic": "x", "device": {"identifiers": ["x"]}}
-    announce(processor, *(config(f"sensor/x{number}", unique_id=f"x{number}", **keys) for number in range(150)))
-    assert len(list(processor.process(Received("x", b"1", is_retained=False)))) == 149
+    loop, keys = message_loop(clock), {"state_topic": "x", "device": {"identifiers": ["x"]}}
+    announce(loop, *(config(f"sensor/x{number}", unique_id=f"x{number}", **keys) for number in range(150)))
+    assert len(list(loop.processor.process(Received("x", b"1", is_retained=False)))) == 149
     templates = {f"a{number}": "{{ value }}" + "x" * 600 + str(number) for number in range(20)}
     assert len(list(parse_templates({"components": {"a": templates}}))) == 20

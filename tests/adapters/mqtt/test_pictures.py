@@ -12,7 +12,6 @@ import pytest
 
 from appliance.adapters.base import Picture
 from appliance.adapters.mqtt.adapter import MqttAdapter
-from appliance.adapters.mqtt.message_processor import MessageProcessor
 from appliance.adapters.mqtt.picture_store import MAX_PICTURES_BYTES
 from appliance.adapters.mqtt.platforms.picture import MAX_PICTURE_BYTES
 from appliance.event_loop import SHORT_TURN_SECS, loop_lag, run
@@ -20,7 +19,7 @@ from appliance.home.events import DeviceEvent, Event
 from appliance.home.model import Device
 from tests.adapters.mqtt.captures import Sent
 from tests.adapters.mqtt.homes import PLAIN
-from tests.adapters.mqtt.table import announce, config, message_processor, new_catalog, receive
+from tests.adapters.mqtt.table import announce, config, message_loop, receive
 from tests.fakes.clock import VirtualClock
 from tests.fakes.context import context_of
 
@@ -30,12 +29,12 @@ LARGE = JPEG.ljust(MAX_PICTURE_BYTES, b"\0")
 
 
 class Cameras:
-    """The message processor of a broker, and the published events."""
+    """The message loop of a broker, and the published events."""
 
     def __init__(self, clock: VirtualClock) -> None:
         self.events: list[tuple[str, str, Any]] = []
-        self.processor = message_processor(clock)
-        self.processor._publish._bus.listen(self._note, DeviceEvent)
+        self.loop = message_loop(clock)
+        self.loop._publish._bus.listen(self._note, DeviceEvent)
 
     def _note(self, event: Event) -> None:
         assert isinstance(event, DeviceEvent)
@@ -45,13 +44,13 @@ class Cameras:
         """Announce a device with this id. If there are no keys, remove the device."""
         key = "topic" if component == "camera" else "image_topic"
         sent = config(f"{component}/{object_id}", **{key: f"{object_id}/still", "unique_id": object_id, **keys})
-        announce(self.processor, sent if keys else Sent(sent.topic, b"", retain=True))
+        announce(self.loop, sent if keys else Sent(sent.topic, b"", retain=True))
 
     def send(self, object_id: str, payload: bytes, *, retain: bool = False) -> None:
-        receive(self.processor, f"{object_id}/still", payload, is_retained=retain)
+        receive(self.loop, f"{object_id}/still", payload, is_retained=retain)
 
     def device(self, object_id: str) -> Device:
-        found = self.processor._publish.find(f"mqtt:{object_id}")
+        found = self.loop._publish.find(f"mqtt:{object_id}")
         assert found is not None
         return found
 
@@ -60,7 +59,7 @@ class Cameras:
         return {key: value for key, value in self.device(object_id).attributes.items() if key != "state"}
 
     def picture(self, object_id: str, attribute: str | None = None) -> Picture | None:
-        return self.processor.pictures.find(f"mqtt:{object_id}", attribute)
+        return self.loop.pictures.find(f"mqtt:{object_id}", attribute)
 
 
 @pytest.fixture
@@ -84,7 +83,7 @@ async def test_a_picture_is_recognized_by_its_bytes_and_its_type_is_the_attribut
     found = cameras.picture("x")
     assert found is not None and (found.body, found.media_type) == (body, f"image/{media_type}")
     assert cameras.device("x").info.device_class == component
-    assert not cameras.processor.announced.refusals.by_key
+    assert not cameras.loop.announced.refusals.by_key
 
 
 @pytest.mark.parametrize(
@@ -110,7 +109,7 @@ async def test_anything_but_a_picture_is_refused_once_and_the_last_picture_kept(
         cameras.send("x", payload)
     found = cameras.picture("x")
     assert found is not None and found.body == JPEG
-    [refusal] = cameras.processor.announced.refusals.by_key.values()
+    [refusal] = cameras.loop.announced.refusals.by_key.values()
     assert (refusal.device_id, refusal.attribute) == ("mqtt:x", "custom.mqtt.x") and reason in refusal.reason
 
 
@@ -128,26 +127,26 @@ async def test_an_announcement_without_a_picture_is_refused_with_the_reason(
     cameras: Cameras, component: str, keys: dict[str, Any], reason: str
 ) -> None:
     cameras.announce("x", component, name="Hall", **keys)
-    [refusal] = cameras.processor.announced.refusals.by_key.values()
-    assert reason in refusal.reason and not cameras.processor.announced.devices
+    [refusal] = cameras.loop.announced.refusals.by_key.values()
+    assert reason in refusal.reason and not cameras.loop.announced.devices
 
 
 async def test_another_picture_is_an_event_at_most_once_a_second(cameras: Cameras, clock: VirtualClock) -> None:
     cameras.announce("x", name="Hall")
     cameras.send("x", JPEG, retain=True)
-    cameras.processor.tick()
+    cameras.loop.processor.tick()
     assert not cameras.events and cameras.picture("x") is not None
     updated_at = cameras.device("x").updated_at
     event = ("mqtt:x", "picture", {"attribute": "custom.mqtt.x", "media_type": "image/jpeg"})
     for number in range(10):
         cameras.send("x", JPEG + bytes([number]))
         cameras.send("x", JPEG + bytes([number]))
-        cameras.processor.tick()
+        cameras.loop.processor.tick()
         await clock.advance(0.25, sleepers=0)
     assert cameras.events == [event] * 3
     cameras.send("x", JPEG + bytes([9]))
     await clock.advance(2, sleepers=0)
-    cameras.processor.tick()
+    cameras.loop.processor.tick()
     assert cameras.events == [event] * 4, "the last of ten pictures; a repeated picture causes no event"
     assert cameras.device("x").updated_at == updated_at
 
@@ -197,8 +196,8 @@ async def test_base64_that_is_cut_off_is_refused_and_reported(cameras: Cameras) 
 async def test_a_restart_restores_no_picture(cameras: Cameras, clock: VirtualClock) -> None:
     cameras.announce("x", name="Hall")
     cameras.send("x", JPEG)
-    after = MessageProcessor(new_catalog(), cameras.processor._publish, clock)
-    after.restored.remember()
+    after = message_loop(clock, publish=cameras.loop._publish)
+    after.discovery._restored.remember()
     announce(after, config("camera/x", topic="x/still", unique_id="x"))
     assert after.announced.devices["mqtt:x"].attributes == {}
 
@@ -212,7 +211,7 @@ def test_pictures_for_several_clients_are_decoded_in_separate_turns(clock: Virtu
 
     async def request_all() -> None:
         adapter = MqttAdapter(context_of("mqtt", None, clock), PLAIN)
-        loop: Any = SimpleNamespace(processor=SimpleNamespace(pictures=SimpleNamespace(find=find)))
+        loop: Any = SimpleNamespace(pictures=SimpleNamespace(find=find))
         adapter.loop = loop
         await asyncio.gather(*(adapter.picture("mqtt:x") for _ in range(4)))
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from appliance.adapters.mqtt.inbox import Received
-from appliance.adapters.mqtt.message_processor import MessageProcessor
+from appliance.adapters.mqtt.message_loop import MessageLoop
 from appliance.adapters.mqtt.messages import Outgoing
 from appliance.adapters.publisher import Publisher
 from appliance.errors import AdapterFailed, Unanswered
@@ -19,7 +19,7 @@ from appliance.home.layout import Layout
 from appliance.home.model import Device, DeviceKind, Metadata
 from appliance.home.registry import Registry
 from tests.adapters.mqtt.captures import Sent
-from tests.adapters.mqtt.table import announce, config, new_catalog
+from tests.adapters.mqtt.table import announce, config, message_loop
 from tests.fakes.clock import VirtualClock
 from tests.fakes.rows import each_row
 
@@ -29,8 +29,8 @@ CELSIUS = {"device_class": "temperature", "unit_of_measurement": "°C"}
 TEMPERATURE = ("sensor/x", {"state_topic": "s", "value_template": "{{ value_json.t }}", **CELSIUS})
 
 
-def home_of(*configs: Sent) -> tuple[MessageProcessor, list[dict[str, Any]]]:
-    """Return the message processor of some devices, and a list that receives all attributes after each change."""
+def home_of(*configs: Sent) -> tuple[MessageLoop, list[dict[str, Any]]]:
+    """Return the message loop of some devices, and a list that receives all attributes after each change."""
     clock, bus, shown = VirtualClock(), Bus(), list[dict[str, Any]]()
 
     def note(event: events.Event) -> None:
@@ -38,16 +38,16 @@ def home_of(*configs: Sent) -> tuple[MessageProcessor, list[dict[str, Any]]]:
         shown.append(dict(event.device.attributes))
 
     bus.listen(note, events.DeviceStateChanged)
-    processor = MessageProcessor(new_catalog(), Publisher("mqtt", Registry(bus, clock), bus, clock), clock)
-    announce(processor, *configs)
-    return processor, shown
+    loop = message_loop(clock, publish=Publisher("mqtt", Registry(bus, clock), bus, clock))
+    announce(loop, *configs)
+    return loop, shown
 
 
-def receive(processor: MessageProcessor, *messages: tuple[str, str]) -> None:
+def receive(loop: MessageLoop, *messages: tuple[str, str]) -> None:
     """Process messages as one batch."""
     for topic, text in messages:
-        deque(processor.process(Received(topic, text.encode(), False)), maxlen=0)
-    deque(processor.changed.flush(), maxlen=0)
+        deque(loop.processor.process(Received(topic, text.encode(), False)), maxlen=0)
+    deque(loop.changed.flush(), maxlen=0)
 
 
 BATCHES: list[tuple[tuple[str, dict[str, Any]], list[tuple[str, str]], str, list[Any]]] = [
@@ -65,44 +65,44 @@ def test_every_change_within_a_batch_is_published(
     entity: tuple[str, dict[str, Any]], messages: list[tuple[str, str]], attribute: str, values: list[Any]
 ) -> None:
     topic, keys = entity
-    processor, shown = home_of(config(topic, unique_id="x", **keys))
+    loop, shown = home_of(config(topic, unique_id="x", **keys))
     shown.clear()
-    receive(processor, *messages)
+    receive(loop, *messages)
     assert [each.get(attribute) for each in shown] == values
 
 
 def test_changes_of_different_attributes_in_a_batch_are_one() -> None:
     device = {"device": {"identifiers": ["x"]}}
-    processor, shown = home_of(
+    loop, shown = home_of(
         *(config(f"{kind}/{kind}", unique_id=kind, state_topic=kind, **device) for kind in ("sensor", "number"))
     )
     shown.clear()
-    receive(processor, ("sensor", "a"), ("number", "5"))
+    receive(loop, ("sensor", "a"), ("number", "5"))
     assert [set(each) for each in shown] == [{"custom.mqtt.sensor", "custom.mqtt.number", "state"}]
 
 
 class Plug:
     """A connection to a plug. The plug may answer a command, and the answer may make the plug available."""
 
-    def __init__(self, processor: MessageProcessor, *answers: tuple[str, str]) -> None:
-        self._processor = processor
+    def __init__(self, loop: MessageLoop, *answers: tuple[str, str]) -> None:
+        self._loop = loop
         self._answers = answers
         self.sent: list[str] = []
 
     async def publish(self, message: Outgoing) -> None:
         self.sent.append(message.payload)
-        receive(self._processor, *self._answers)
+        receive(self._loop, *self._answers)
 
 
 @pytest.mark.parametrize("keys", [{"state_topic": "s"}, {}])
 @pytest.mark.parametrize("action", ["on", "off"])
 async def test_a_command_to_an_unavailable_device_is_not_confirmed(keys: dict[str, str], action: str) -> None:
-    processor, _ = home_of(config("switch/x", unique_id="x", command_topic="c", **AVAILABILITY, **keys))
-    receive(processor, ("a", "online"), ("s", "ON"), ("a", "offline"))
-    clock: Any = processor._clock
-    connection: Any = Plug(processor)
+    loop, _ = home_of(config("switch/x", unique_id="x", command_topic="c", **AVAILABILITY, **keys))
+    receive(loop, ("a", "online"), ("s", "ON"), ("a", "offline"))
+    clock: Any = loop._clock
+    connection: Any = Plug(loop)
     with pytest.raises(Unanswered, match="is unavailable") as error:
-        await clock.run(processor.commands.run(connection, "mqtt:x", Command(capability="power", action=action)))
+        await clock.run(loop.commands.run(connection, "mqtt:x", Command(capability="power", action=action)))
     assert error.value.code == "device_unreachable"
     assert connection.sent == [action.upper()]
 
@@ -117,11 +117,11 @@ async def test_a_command_to_an_unavailable_device_is_not_confirmed(keys: dict[st
     ],
 )
 async def test_only_an_available_device_confirms_a_command(answers: list[tuple[str, str]], *, is_done: bool) -> None:
-    processor, _ = home_of(config("switch/x", unique_id="x", command_topic="c", state_topic="s", **AVAILABILITY))
-    receive(processor, ("a", "online"), ("s", "ON"), ("a", "offline"))
-    clock: Any = processor._clock
-    connection: Any = Plug(processor, *answers)
-    command = processor.commands.run(connection, "mqtt:x", Command(capability="power", action="on"))
+    loop, _ = home_of(config("switch/x", unique_id="x", command_topic="c", state_topic="s", **AVAILABILITY))
+    receive(loop, ("a", "online"), ("s", "ON"), ("a", "offline"))
+    clock: Any = loop._clock
+    connection: Any = Plug(loop, *answers)
+    command = loop.commands.run(connection, "mqtt:x", Command(capability="power", action="on"))
     if is_done:
         await clock.run(command)
     else:
@@ -161,10 +161,10 @@ def test_after_a_start_a_retained_message_sets_the_baseline_of_its_own_attribute
         updated_at=clock.now(), last_seen=clock.now(),
     )  # fmt: skip
     registry.restore(Layout(), [stored])
-    processor = MessageProcessor(new_catalog(), Publisher("mqtt", registry, bus, clock), clock)
-    processor.restored.remember()
-    announce(processor, *DOOR)
-    receive(processor, ("a", "online"))
+    loop = message_loop(clock, publish=Publisher("mqtt", registry, bus, clock))
+    loop.discovery._restored.remember()
+    announce(loop, *DOOR)
+    receive(loop, ("a", "online"))
     found: list[tuple[set[str], set[str]]] = []
 
     def note(event: events.Event) -> None:
@@ -173,17 +173,17 @@ def test_after_a_start_a_retained_message_sets_the_baseline_of_its_own_attribute
 
     bus.listen(note, events.DeviceStateChanged)
     for topic, text, is_retained in messages:
-        deque(processor.process(Received(topic, text.encode(), is_retained)), maxlen=0)
-        deque(processor.changed.flush(), maxlen=0)
+        deque(loop.processor.process(Received(topic, text.encode(), is_retained)), maxlen=0)
+        deque(loop.changed.flush(), maxlen=0)
     assert found == expected
 
 
 def test_alarms_are_listed_by_the_class_of_their_sensor() -> None:
-    processor, _ = home_of(
+    loop, _ = home_of(
         *(
             config(f"binary_sensor/{each}", state_topic=each, device_class=each, device={"identifiers": ["x"]})
             for each in ("gas", "smoke", "motion", "safety")
         )
     )
-    alarms = processor.announced.devices["mqtt:x"].observation().vendor_specific["alarms"]
+    alarms = loop.announced.devices["mqtt:x"].observation().vendor_specific["alarms"]
     assert alarms == ["custom.mqtt.gas", "custom.mqtt.safety", "smoke"]

@@ -15,7 +15,7 @@ from appliance.home import events
 from appliance.home.commands import Command
 from appliance.home_locale import Locale
 from tests.adapters.mqtt.captures import Sent
-from tests.adapters.mqtt.table import NOW, announce, config, message_processor, receive
+from tests.adapters.mqtt.table import NOW, announce, config, message_loop, receive
 from tests.fakes.clock import VirtualClock
 from tests.fakes.rows import each_row
 
@@ -170,12 +170,12 @@ ROWS: list[tuple[str, dict[str, Any], list[str], dict[str, Any], list[str]]] = [
 def test_reported_payloads_are_shown(
     component: str, keys: dict[str, Any], messages: list[str], shown: dict[str, Any], reasons: list[str]
 ) -> None:
-    processor = message_processor()
-    announce(processor, config(f"{component}/x", **keys, unique_id="x"))
+    loop = message_loop()
+    announce(loop, config(f"{component}/x", **keys, unique_id="x"))
     for text in messages:
-        receive(processor, "s", text.encode())
-    assert processor.announced.devices["mqtt:x"].attributes == shown
-    assert [each.reason for each in processor.announced.refusals.by_key.values()] == reasons
+        receive(loop, "s", text.encode())
+    assert loop.announced.devices["mqtt:x"].attributes == shown
+    assert [each.reason for each in loop.announced.refusals.by_key.values()] == reasons
 
 
 @pytest.mark.parametrize(
@@ -190,17 +190,17 @@ def test_reported_payloads_are_shown(
     ],
 )
 async def test_two_unknown_words_at_once_are_both_reported(component: str, keys: dict[str, Any]) -> None:
-    processor, dropped = message_processor(), list[events.ObservationDropped]()
-    reports = FaultReports(processor._publish, VirtualClock())
-    processor._publish._bus.listen(lambda event: dropped.append(cast("Any", event)), events.ObservationDropped)
+    loop, dropped = message_loop(), list[events.ObservationDropped]()
+    reports = FaultReports(loop._publish, VirtualClock())
+    loop._publish._bus.listen(lambda event: dropped.append(cast("Any", event)), events.ObservationDropped)
     announced = config(f"{component}/x", **keys, unique_id="x")
-    announce(processor, announced)
+    announce(loop, announced)
     for word in ("half", "ajar", "half"):
-        receive(processor, "s", word.encode())
-    reports.report(processor.announced.refusals)
+        receive(loop, "s", word.encode())
+    reports.report(loop.announced.refusals)
     assert [each.reason.partition(" is not one of ")[0] for each in dropped] == ["'half'", "'ajar'"]
-    announce(processor, Sent(announced.topic, b"", retain=True))
-    assert processor.announced.refusals.by_key == {}
+    announce(loop, Sent(announced.topic, b"", retain=True))
+    assert loop.announced.refusals.by_key == {}
 
 
 @each_row(
@@ -219,10 +219,10 @@ async def test_two_unknown_words_at_once_are_both_reported(component: str, keys:
 def test_an_unknown_text_is_reported_for_its_own_attribute(
     component: str, keys: dict[str, Any], text: str, attribute: str
 ) -> None:
-    processor = message_processor()
-    announce(processor, config(f"{component}/x", **keys, unique_id="x"))
-    receive(processor, "s", text.encode())
-    assert attribute in [each.attribute for each in processor.announced.refusals.by_key.values()]
+    loop = message_loop()
+    announce(loop, config(f"{component}/x", **keys, unique_id="x"))
+    receive(loop, "s", text.encode())
+    assert attribute in [each.attribute for each in loop.announced.refusals.by_key.values()]
 
 
 BERLIN = Locale(latitude=52.52, longitude=13.405)
@@ -248,32 +248,31 @@ COORDINATES = {"json_attributes_topic": "s", "source_type": "gps"}
 def test_coordinates_decide_about_the_presence_of_a_person(
     locale: Locale, keys: dict[str, Any], text: str, shown: dict[str, Any], reasons: list[str]
 ) -> None:
-    processor = message_processor(locale=locale)
-    announce(processor, config("device_tracker/x", **keys, unique_id="x"))
-    receive(processor, "s", text.encode())
-    assert processor.announced.devices["mqtt:x"].attributes == shown
-    assert [each.reason for each in processor.announced.refusals.by_key.values()] == reasons
+    loop = message_loop(locale=locale)
+    announce(loop, config("device_tracker/x", **keys, unique_id="x"))
+    receive(loop, "s", text.encode())
+    assert loop.announced.devices["mqtt:x"].attributes == shown
+    assert [each.reason for each in loop.announced.refusals.by_key.values()] == reasons
 
 
 def test_the_attributes_without_a_value_are_listed() -> None:
-    processor = message_processor()
-    announce(processor, config("sensor/x", **STATE, unique_id="x", device_class="battery", unit_of_measurement="%"))
-    announce(processor, config("light/y", **JSON_LAMP, unique_id="y"))
+    loop = message_loop()
+    announce(loop, config("sensor/x", **STATE, unique_id="x", device_class="battery", unit_of_measurement="%"))
+    announce(loop, config("light/y", **JSON_LAMP, unique_id="y"))
     listed = {
-        id_: device.observation().vendor_specific.get("attributes")
-        for id_, device in processor.announced.devices.items()
+        id_: device.observation().vendor_specific.get("attributes") for id_, device in loop.announced.devices.items()
     }
     assert listed["mqtt:x"] == ["battery"] and "power" not in (listed["mqtt:y"] or [])
 
 
 async def test_each_unknown_word_of_a_device_is_reported_once() -> None:
-    processor, dropped = message_processor(), list[events.Event]()
-    reports = FaultReports(processor._publish, VirtualClock())
-    processor._publish._bus.listen(dropped.append, events.ObservationDropped)
-    announce(processor, config("lock/x", **STATE, command_topic="c", unique_id="x"))
+    loop, dropped = message_loop(), list[events.Event]()
+    reports = FaultReports(loop._publish, VirtualClock())
+    loop._publish._bus.listen(dropped.append, events.ObservationDropped)
+    announce(loop, config("lock/x", **STATE, command_topic="c", unique_id="x"))
     for word in ("LOCKED", "half", "half", "ajar", "half", *(f"word {number}" for number in range(99))):
-        receive(processor, "s", word.encode())
-        reports.report(processor.announced.refusals)
+        receive(loop, "s", word.encode())
+        reports.report(loop.announced.refusals)
     words = ["half", "ajar", *(f"word {number}" for number in range(MAX_REPORTED_WORDS - 2))]
     expected = "is not one of 'LOCKED', 'UNLOCKED', 'JAMMED', 'OPEN'; the value is unknown now"
     assert [each.reason for each in dropped if isinstance(each, events.ObservationDropped)] == [
@@ -282,37 +281,37 @@ async def test_each_unknown_word_of_a_device_is_reported_once() -> None:
 
 
 def test_an_event_that_is_not_announced_is_ignored_and_reported_once() -> None:
-    processor, happened = message_processor(), list[events.Event]()
-    processor._publish._bus.listen(happened.append, events.DeviceEvent)
-    announce(processor, config("event/x", **STATE, event_types=["single", "Double_Press"], unique_id="x"))
+    loop, happened = message_loop(), list[events.Event]()
+    loop._publish._bus.listen(happened.append, events.DeviceEvent)
+    announce(loop, config("event/x", **STATE, event_types=["single", "Double_Press"], unique_id="x"))
     for word in ("single", "hold", "hold", "double", "Double_Press"):
-        receive(processor, "s", f'{{"event_type":"{word}"}}'.encode())
+        receive(loop, "s", f'{{"event_type":"{word}"}}'.encode())
     assert [each.event for each in happened if isinstance(each, events.DeviceEvent)] == ["single", "double"]
-    assert sorted(str(each.reason) for each in processor.announced.refusals.by_key.values()) == [
+    assert sorted(str(each.reason) for each in loop.announced.refusals.by_key.values()) == [
         "'double' is not one of 'single', 'Double_Press'",
         "'hold' is not one of 'single', 'Double_Press'",
     ]
 
 
 def test_a_name_that_is_not_utf_8_does_not_hide_the_other_values() -> None:
-    processor = message_processor()
-    announce(processor, config("sensor/x", **STATE, unit_of_measurement="W", value_template="{{ value_json.p }}"))
-    receive(processor, "s", '{"name":"Küche","p":5}'.encode("latin-1"))
-    assert processor.announced.devices["mqtt:x"].attributes == {"custom.mqtt.x": 5}
+    loop = message_loop()
+    announce(loop, config("sensor/x", **STATE, unit_of_measurement="W", value_template="{{ value_json.p }}"))
+    receive(loop, "s", '{"name":"Küche","p":5}'.encode("latin-1"))
+    assert loop.announced.devices["mqtt:x"].attributes == {"custom.mqtt.x": 5}
 
 
 @each_row(("flag", "is_there"), [(0, False), ("0", False), ("no", False), ("off", False), ("true", True), (1, True)])
 def test_a_disabled_entity_is_omitted_in_any_spelling(flag: object, is_there: bool) -> None:
-    processor = message_processor()
-    announce(processor, config("switch/x", command_topic="c", enabled_by_default=flag, unique_id="x"))
-    assert ("mqtt:x" in processor.announced.devices) is is_there
+    loop = message_loop()
+    announce(loop, config("switch/x", command_topic="c", enabled_by_default=flag, unique_id="x"))
+    assert ("mqtt:x" in loop.announced.devices) is is_there
 
 
 def test_firmware_is_installed_only_if_a_payload_for_it_is_announced() -> None:
     for more, actions in (({}, []), ({"payload_install": "go"}, ["install"])):
-        processor = message_processor()
-        announce(processor, config("update/x", state_topic="s", command_topic="c", unique_id="x", **more))
-        specs = processor.announced.devices["mqtt:x"].specs
+        loop = message_loop()
+        announce(loop, config("update/x", state_topic="s", command_topic="c", unique_id="x", **more))
+        specs = loop.announced.devices["mqtt:x"].specs
         assert [action for spec in specs for action in spec.actions] == actions
 
 
@@ -327,9 +326,9 @@ def test_firmware_is_installed_only_if_a_payload_for_it_is_announced() -> None:
 def test_valve_commands_need_a_payload(
     more: dict[str, Any], actions: tuple[str, ...], values: list[str] | None
 ) -> None:
-    processor = message_processor()
-    announce(processor, config("valve/x", **STATE, command_topic="c", unique_id="x", **more))
-    [(attribute, entity)] = processor.announced.devices["mqtt:x"].handlers.items()
+    loop = message_loop()
+    announce(loop, config("valve/x", **STATE, command_topic="c", unique_id="x", **more))
+    [(attribute, entity)] = loop.announced.devices["mqtt:x"].handlers.items()
     offer = entity.offers[attribute]
     assert (offer.actions, offer.schema.get("values")) == (actions, values)
 
@@ -346,18 +345,16 @@ def test_valve_commands_need_a_payload(
     ],
 )
 def test_a_code_must_fit_the_format_of_its_lock(code_format: str, code: str | None, fault: str | None) -> None:
-    processor = message_processor()
-    announce(processor, config("lock/x", command_topic="c", code_format=code_format, unique_id="x"))
-    entity = processor.announced.devices["mqtt:x"].entities[0]
+    loop = message_loop()
+    announce(loop, config("lock/x", command_topic="c", code_format=code_format, unique_id="x"))
+    entity = loop.announced.devices["mqtt:x"].entities[0]
     command = Command(capability="lock", action="lock", code=code)
     if fault is None:
         assert entity.write(command, NOW).messages
     else:
         with pytest.raises(Invalid, match=fault):
             entity.write(command, NOW)
-    assert bool(processor.announced.refusals.by_key) is (code == "anything"), (
-        "an unreadable or costly pattern is reported"
-    )
+    assert bool(loop.announced.refusals.by_key) is (code == "anything"), "an unreadable or costly pattern is reported"
 
 
 FAILING: list[tuple[str, dict[str, str], Command, bytes, bytes]] = [
@@ -376,40 +373,40 @@ command's result."""
 async def test_a_command_ends_at_once_when_its_device_fails(
     clock: VirtualClock, component: str, keys: dict[str, str], command: Command, before: bytes, after: bytes
 ) -> None:
-    processor = message_processor(clock)
-    announce(processor, config(f"{component}/x", **keys, unique_id="x"))
-    receive(processor, "s", before)
+    loop = message_loop(clock)
+    announce(loop, config(f"{component}/x", **keys, unique_id="x"))
+    receive(loop, "s", before)
 
     class Failing:
         async def publish(self, message: Outgoing) -> None:
-            receive(processor, "s", after)
+            receive(loop, "s", after)
 
     connection: Any = Failing()
     with pytest.raises(BadAnswer, match=r"was sent .* but shows \S+ '(jammed|error)'$"):
-        await processor.commands.run(connection, "mqtt:x", command)
+        await loop.commands.run(connection, "mqtt:x", command)
 
 
 async def test_slats_can_be_open_in_the_middle(clock: VirtualClock) -> None:
-    processor = message_processor(clock)
+    loop = message_loop(clock)
     announce(
-        processor,
+        loop,
         config("cover/x", tilt_command_topic="c", tilt_status_topic="s", tilt_opened_value=50, unique_id="x"),
     )
 
     class Blind:
         async def publish(self, message: Outgoing) -> None:
-            receive(processor, "s", message.payload.encode())
+            receive(loop, "s", message.payload.encode())
 
     connection: Any = Blind()
-    await processor.commands.run(connection, "mqtt:x", Command(capability="cover_tilt", action="open"))
-    assert processor.announced.devices["mqtt:x"].attributes == {"cover_tilt": 50}
+    await loop.commands.run(connection, "mqtt:x", Command(capability="cover_tilt", action="open"))
+    assert loop.announced.devices["mqtt:x"].attributes == {"cover_tilt": 50}
 
 
 async def test_a_garage_door_that_stays_closed_is_named_in_the_error(clock: VirtualClock) -> None:
-    processor = message_processor(clock)
+    loop = message_loop(clock)
     keys = {"state_topic": "s", "command_topic": "c", "device_class": "garage", "unique_id": "x"}
-    announce(processor, config("cover/x", **keys))
-    receive(processor, "s", b"closed")
+    announce(loop, config("cover/x", **keys))
+    receive(loop, "s", b"closed")
 
     class Nothing:
         async def publish(self, message: Outgoing) -> None: ...
@@ -417,18 +414,18 @@ async def test_a_garage_door_that_stays_closed_is_named_in_the_error(clock: Virt
     connection: Any = Nothing()
     command = Command(capability="garage_door", action="open")
     with pytest.raises(BadAnswer, match="garage_door 'closed'"):
-        await clock.run(processor.commands.run(connection, "mqtt:x", command))
+        await clock.run(loop.commands.run(connection, "mqtt:x", command))
 
 
 @each_row(("low", "high"), [(1, 100), (1, 3), (1, 7), (0, 255), (10, 90)])
 @pytest.mark.slow
 def test_every_speed_of_a_fan_is_shown_as_its_percentage(low: int, high: int) -> None:
-    processor = message_processor()
+    loop = message_loop()
     keys = {"command_topic": "c", "percentage_command_topic": "p", "percentage_state_topic": "s"}
-    announce(processor, config("fan/x", **keys, speed_range_min=low, speed_range_max=high, unique_id="x"))
-    fan = processor.announced.devices["mqtt:x"]
+    announce(loop, config("fan/x", **keys, speed_range_min=low, speed_range_max=high, unique_id="x"))
+    fan = loop.announced.devices["mqtt:x"]
     for speed in range(low, high + 1):
-        receive(processor, "s", str(speed).encode())
+        receive(loop, "s", str(speed).encode())
         shown = fan.attributes["custom.mqtt.percentage"]
         assert shown == (speed - low + 1) * 100 // (high - low + 1)
         for percent in range(max(shown, 1), 101):

@@ -10,15 +10,13 @@ from typing import Any
 import pytest
 
 from appliance.adapters.device_http.session import DeviceSession
-from appliance.adapters.mqtt.discovery import Discovery, Phase
-from appliance.adapters.mqtt.inbox import Inbox, Received
-from appliance.adapters.mqtt.message_processor import MessageProcessor
+from appliance.adapters.mqtt.discovery import Phase
+from appliance.adapters.mqtt.inbox import Received
 from appliance.errors import Unreachable
 from appliance.home import events
 from appliance.home.bus import Bus
 from appliance.home.registry import Registry
-from tests.adapters.mqtt.homes import PLAIN
-from tests.adapters.mqtt.table import announce, config, message_processor, new_catalog, rebuild, receive
+from tests.adapters.mqtt.table import announce, config, message_loop, rebuild, receive
 from tests.fakes.clock import VirtualClock
 from tests.fakes.context import context_of
 
@@ -42,18 +40,18 @@ class RestartingHub:
 
     def restart(self, *first: Received) -> None:
         """Restart the hub. `first` contains the messages that come before the old values are restored."""
-        self.processor = MessageProcessor(new_catalog(), self.publish, self._clock)
-        self.processor.restored.remember()
+        self.loop = message_loop(self._clock, publish=self.publish)
+        self.loop.discovery._restored.remember()
         for sent in self._configs:
-            self.processor.announced.store.take_config(sent.topic, sent.payload)
-            rebuilt = rebuild(self.processor.announced)
+            self.loop.announced.store.take_config(sent.topic, sent.payload)
+            rebuilt = rebuild(self.loop.announced)
             for received in first:
                 self.receive(received.topic, received.payload)
-            list(self.processor.publish_rebuilt(rebuilt))
-        self.processor.restored.forget_known(self.processor.announced.devices)
+            list(self.loop.processor.publish_rebuilt(rebuilt))
+        self.loop.discovery._restored.forget_known(self.loop.announced.devices)
 
     def receive(self, topic: str, payload: bytes) -> None:
-        receive(self.processor, topic, payload, is_retained=True)
+        receive(self.loop, topic, payload, is_retained=True)
 
     @property
     def shown(self) -> Mapping[str, Any]:
@@ -77,8 +75,8 @@ async def test_a_value_stays_expired_over_a_restart(session: DeviceSession, cloc
     hub.restart()
     assert hub.shown == {**VALUE, "state": "online"}
     await clock.advance(61, sleepers=0)
-    hub.processor.tick()
-    list(hub.processor.changed.flush())
+    hub.loop.processor.tick()
+    list(hub.loop.changed.flush())
     for _ in range(2):
         assert hub.shown == {"state": "unavailable"}
         hub.restart()
@@ -92,11 +90,11 @@ async def test_a_device_whose_configuration_broke_while_the_hub_was_away_is_unav
     known = RestartingHub(session, clock)
     known.receive("x", b"21")
     known.publish.lost(Unreachable("the hub was stopped"))
-    processor = MessageProcessor(new_catalog(), known.publish, clock)
-    discovery = Discovery(PLAIN, processor.announced, processor, Inbox(), known.publish, clock)
+    loop = message_loop(clock, publish=known.publish)
+    discovery = loop.discovery
     discovery._begin()
     discovery._phase = Phase.SETTLED
-    processor.announced.store.take_config("homeassistant/sensor/x/config", b"{")
+    loop.announced.store.take_config("homeassistant/sensor/x/config", b"{")
     for _ in range(2):
         known.publish.answered()
         await discovery._rebuild()
@@ -112,31 +110,31 @@ async def test_a_message_from_before_the_loss_of_the_broker_is_shown_after_its_r
     hub.receive("x", b"21")
     assert hub.shown == {"custom.mqtt.x": 20, "custom.mqtt.y": 20, "state": "offline"}
     hub.publish.answered()
-    list(hub.processor.changed.flush())
+    list(hub.loop.changed.flush())
     assert hub.shown == {**VALUE, "state": "online"}
 
 
 def test_a_press_during_a_new_announcement_of_its_device_is_not_lost() -> None:
-    processor, happened = message_processor(), list[events.Event]()
-    processor._publish._bus.listen(happened.append)
+    loop, happened = message_loop(), list[events.Event]()
+    loop._publish._bus.listen(happened.append)
     keys = {"state_topic": "x", "event_types": ["single"], "device": {"identifiers": ["x"]}}
-    announce(processor, config("sensor/a", unique_id="a", **keys), config("event/b", unique_id="b", **keys))
-    reading = processor.process(Received("x", b'{"event_type": "single"}', is_retained=False))
+    announce(loop, config("sensor/a", unique_id="a", **keys), config("event/b", unique_id="b", **keys))
+    reading = loop.processor.process(Received("x", b'{"event_type": "single"}', is_retained=False))
     next(reading)  # the sensor has read the message, but the event entity has not
-    announce(processor, config("event/b", unique_id="b", name="new", **keys))
+    announce(loop, config("event/b", unique_id="b", name="new", **keys))
     deque(reading, maxlen=0)
     assert [each.event for each in happened if isinstance(each, events.DeviceEvent)] == ["single"]
 
 
 @pytest.mark.parametrize(("component", "keys"), [("sensor", {}), ("event", {"event_types": ["single"]})])
 def test_a_new_announcement_keeps_the_availability_and_repeats_no_event(component: str, keys: dict[str, Any]) -> None:
-    processor, happened = message_processor(), list[events.Event]()
-    processor._publish._bus.listen(happened.append)
+    loop, happened = message_loop(), list[events.Event]()
+    loop._publish._bus.listen(happened.append)
     keys |= {"unique_id": "x", "state_topic": "x", "availability_topic": "x/status", "device": {"identifiers": ["x"]}}
-    announce(processor, config(f"{component}/x", **keys))
-    receive(processor, "x/status", b"online", is_retained=True)
-    receive(processor, "x", b'{"event_type": "single"}')
+    announce(loop, config(f"{component}/x", **keys))
+    receive(loop, "x/status", b"online", is_retained=True)
+    receive(loop, "x", b'{"event_type": "single"}')
     before = [each for each in happened if isinstance(each, events.DeviceEvent)]
-    announce(processor, config(f"{component}/x", name="new", **keys))
-    assert processor.announced.devices["mqtt:x"].is_available
+    announce(loop, config(f"{component}/x", name="new", **keys))
+    assert loop.announced.devices["mqtt:x"].is_available
     assert [each for each in happened if isinstance(each, events.DeviceEvent)] == before

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from appliance.adapters.mqtt.message_processor import MessageProcessor
+from appliance.adapters.mqtt.message_loop import MessageLoop
 from appliance.adapters.mqtt.messages import Outgoing
 from appliance.adapters.mqtt.tasmota import announcements
 from appliance.adapters.mqtt.tasmota.sensors import QUANTITIES
@@ -22,7 +22,7 @@ from appliance.tables.checks import format_value
 from tests.adapters.mqtt.broker import Broker
 from tests.adapters.mqtt.captures import Sent
 from tests.adapters.mqtt.homes import BrokerHome, until
-from tests.adapters.mqtt.table import announce, message_processor, new_catalog, receive, take
+from tests.adapters.mqtt.table import announce, message_loop, new_catalog, receive, take
 from tests.adapters.mqtt.tasmota import BASE, MAC, TasmotaDevice
 from tests.fakes.rows import each_row
 
@@ -305,41 +305,41 @@ PLAYS: dict[str, Play] = {
 """Devices by the property that distinguishes them."""
 
 
-def announced(play: Play) -> tuple[TasmotaDevice, MessageProcessor]:
+def announced(play: Play) -> tuple[TasmotaDevice, MessageLoop]:
     """Return the simulated device, and the devices built from its messages."""
-    device, processor = TasmotaDevice(play.state, play.sensors, **play.config), message_processor()
-    announce(processor, *device.announcements[:2])
+    device, loop = TasmotaDevice(play.state, play.sensors, **play.config), message_loop()
+    announce(loop, *device.announcements[:2])
     will = device.config["ofln"] if device.config["dslp"] else device.config["onln"]
-    receive(processor, "tele/tA1/LWT", will.encode(), is_retained=True)
-    receive(processor, "tele/tA1/STATE", json.dumps(play.state).encode())
-    receive(processor, "tele/tA1/SENSOR", json.dumps(play.values).encode())
-    return device, processor
+    receive(loop, "tele/tA1/LWT", will.encode(), is_retained=True)
+    receive(loop, "tele/tA1/STATE", json.dumps(play.state).encode())
+    receive(loop, "tele/tA1/SENSOR", json.dumps(play.values).encode())
+    return device, loop
 
 
 @each_row("name", [*PLAYS])
 def test_a_tasmota_device_is_shown(name: str) -> None:
     play = PLAYS[name]
-    _, processor = announced(play)
-    found = {each.id.removeprefix(ID): dict(each.attributes) for each in processor.announced.devices.values()}
+    _, loop = announced(play)
+    found = {each.id.removeprefix(ID): dict(each.attributes) for each in loop.announced.devices.values()}
     assert {part: {key: found.get(part, {}).get(key) for key in row} for part, row in play.shown.items()} == {
         part: dict(row) for part, row in play.shown.items()
     }
-    assert all(each.is_available for each in processor.announced.devices.values())
-    assert not processor.announced.refusals.by_key
+    assert all(each.is_available for each in loop.announced.devices.values())
+    assert not loop.announced.refusals.by_key
 
 
 @pytest.mark.parametrize("name", [name for name, play in PLAYS.items() if play.commands])
 async def test_a_tasmota_device_takes_its_commands(name: str) -> None:
-    device, processor = announced(PLAYS[name])
+    device, loop = announced(PLAYS[name])
     for part, command, messages, shown in PLAYS[name].commands:
-        sent = await commanded(processor, device, f"{ID}{part}", command)
+        sent = await commanded(loop, device, f"{ID}{part}", command)
         assert sent == [(f"cmnd/tA1/{last}", payload) for last, payload in messages]
-        assert shown.items() <= processor.announced.devices[f"{ID}{part}"].attributes.items()
-    assert not processor.announced.refusals.by_key
+        assert shown.items() <= loop.announced.devices[f"{ID}{part}"].attributes.items()
+    assert not loop.announced.refusals.by_key
 
 
 async def commanded(
-    processor: MessageProcessor, device: TasmotaDevice, device_id: str, command: dict[str, Any]
+    loop: MessageLoop, device: TasmotaDevice, device_id: str, command: dict[str, Any]
 ) -> list[tuple[str, str]]:
     """Return the messages of a command. The device responds to each message at once."""
     sent: list[tuple[str, str]] = []
@@ -348,21 +348,21 @@ async def commanded(
         async def publish(self, message: Outgoing) -> None:
             sent.append((message.topic, message.payload))
             for topic, text in device.answers(message.topic, message.payload):
-                receive(processor, topic, text.encode())
+                receive(loop, topic, text.encode())
 
     connection: Any = Connection()
-    await asyncio.wait_for(processor.commands.run(connection, device_id, Command.parse(command)), 5)
+    await asyncio.wait_for(loop.commands.run(connection, device_id, Command.parse(command)), 5)
     return sent
 
 
 def test_the_will_of_a_device_is_used_unless_it_sleeps() -> None:
     for sleeps, is_available in ((1, True), (0, False)):
-        processor = message_processor()
-        announce(processor, *TasmotaDevice({}, {"SHT3X": {"Temperature": 1}}, dslp=sleeps).announcements[:2])
-        receive(processor, "tele/tA1/LWT", b"Online", is_retained=True)
-        receive(processor, "tele/tA1/SENSOR", b'{"SHT3X":{"Temperature":5}}')
-        receive(processor, "tele/tA1/LWT", b"Offline")
-        assert processor.announced.devices[ID].is_available is is_available
+        loop = message_loop()
+        announce(loop, *TasmotaDevice({}, {"SHT3X": {"Temperature": 1}}, dslp=sleeps).announcements[:2])
+        receive(loop, "tele/tA1/LWT", b"Online", is_retained=True)
+        receive(loop, "tele/tA1/SENSOR", b'{"SHT3X":{"Temperature":5}}')
+        receive(loop, "tele/tA1/LWT", b"Offline")
+        assert loop.announced.devices[ID].is_available is is_available
 
 
 NAMES: list[tuple[dict[str, Any], dict[str, str]]] = [
@@ -377,32 +377,32 @@ NAMES: list[tuple[dict[str, Any], dict[str, str]]] = [
 
 @each_row(("config", "names"), NAMES)
 def test_outputs_have_names_of_the_owner_and_the_device(config: dict[str, Any], names: dict[str, str]) -> None:
-    processor = message_processor()
-    announce(processor, *TasmotaDevice({}, {}, **config).announcements[:2])
-    assert {each.id.removeprefix(ID): each.name for each in processor.announced.devices.values()} == names
+    loop = message_loop()
+    announce(loop, *TasmotaDevice({}, {}, **config).announcements[:2])
+    assert {each.id.removeprefix(ID): each.name for each in loop.announced.devices.values()} == names
 
 
 def test_a_lamp_with_white_shows_the_white_or_the_colour() -> None:
-    processor = message_processor()
-    announce(processor, *TasmotaDevice({}, {}, rl=[2], lt_st=4).announcements)
-    attributes = processor.announced.devices[ID].attributes
+    loop = message_loop()
+    announce(loop, *TasmotaDevice({}, {}, rl=[2], lt_st=4).announcements)
+    attributes = loop.announced.devices[ID].attributes
     for sentence, mode, color in (
         ({"HSBColor": "30,100,60", "White": 0}, "hs", {"hue": 30, "saturation": 100}),
         ({"HSBColor": "30,100,0", "White": 50}, "white", None),
         ({"POWER": "OFF"}, "white", None),
         ({"HSBColor": "60,10,9", "White": 0}, "hs", {"hue": 60, "saturation": 10}),
     ):
-        receive(processor, "stat/tA1/RESULT", json.dumps(sentence).encode())
-        attributes = processor.announced.devices[ID].attributes
+        receive(loop, "stat/tA1/RESULT", json.dumps(sentence).encode())
+        attributes = loop.announced.devices[ID].attributes
         assert (attributes["color_mode"], attributes.get("color_hs")) == (mode, color)
 
 
 def test_a_null_value_is_missing_until_the_next_value() -> None:
-    processor = message_processor()
-    announce(processor, *TasmotaDevice({}, {"DHT11": {"Temperature": 20}}).announcements)
+    loop = message_loop()
+    announce(loop, *TasmotaDevice({}, {"DHT11": {"Temperature": 20}}).announcements)
     for text, shown in ((b"21", 21), (b"null", None), (b"22", 22)):
-        receive(processor, "tele/tA1/SENSOR", b'{"DHT11":{"Temperature":%s}}' % text)
-        temperature: Any = processor.announced.devices[ID].attributes.get("temperature")
+        receive(loop, "tele/tA1/SENSOR", b'{"DHT11":{"Temperature":%s}}' % text)
+        temperature: Any = loop.announced.devices[ID].attributes.get("temperature")
         assert (temperature and temperature["value"]) == shown
 
 
@@ -453,9 +453,9 @@ def test_topics_name_the_host_and_the_end_of_the_address() -> None:
 
 
 def test_the_units_of_numbers_without_a_capability_are_in_the_metadata() -> None:
-    processor = message_processor()
-    announce(processor, *TasmotaDevice({}, {"BME280": {"DewPoint": 1}, "TempUnit": "F"}).announcements)
-    units = processor.announced.devices[ID].observation().vendor_specific["units"]
+    loop = message_loop()
+    announce(loop, *TasmotaDevice({}, {"BME280": {"DewPoint": 1}, "TempUnit": "F"}).announcements)
+    units = loop.announced.devices[ID].observation().vendor_specific["units"]
     assert units == {"custom.mqtt.BME280_DewPoint": "°F"}
 
 
@@ -475,22 +475,22 @@ ODD: list[dict[str, Any]] = [
 
 @each_row("odd", ODD)
 def test_odd_values_of_one_key_affect_only_that_key(odd: dict[str, Any]) -> None:
-    processor = message_processor()
+    loop = message_loop()
     sensors = {"A": {"Temperature": 1}, "B": 5, "C": [1], "D": {"E": {"F": {"G": {}}}}}
-    announce(processor, *TasmotaDevice({}, sensors, **odd).announcements)
-    receive(processor, "tele/tA1/SENSOR", b'{"A":{"Temperature":5}}')
-    assert processor.announced.devices[ID].attributes["temperature"] == measured(5, "°C")
+    announce(loop, *TasmotaDevice({}, sensors, **odd).announcements)
+    receive(loop, "tele/tA1/SENSOR", b'{"A":{"Temperature":5}}')
+    assert loop.announced.devices[ID].attributes["temperature"] == measured(5, "°C")
 
 
 @each_row("wrong", ["x", {}, None, ["x"], [None, "2"]])
 def test_an_unreadable_relay_list_is_reported_until_it_is_corrected(wrong: Any) -> None:
-    processor, good = message_processor(), TasmotaDevice({}, {}, rl=[1]).announcements[:1]
-    announce(processor, *TasmotaDevice({}, {}, rl=wrong).announcements[:2])
-    assert [(each.attribute, each.reason) for each in processor.announced.refusals.by_key.values()] == [
+    loop, good = message_loop(), TasmotaDevice({}, {}, rl=[1]).announcements[:1]
+    announce(loop, *TasmotaDevice({}, {}, rl=wrong).announcements[:2])
+    assert [(each.attribute, each.reason) for each in loop.announced.refusals.by_key.values()] == [
         ("announcement", f"rl must be a list of numbers, not {format_value(wrong)}")
     ]
-    announce(processor, *good)
-    assert not processor.announced.refusals.by_key and [*processor.announced.devices] == [ID]
+    announce(loop, *good)
+    assert not loop.announced.refusals.by_key and [*loop.announced.devices] == [ID]
 
 
 def rows_of(heading: str) -> dict[str, list[str]]:

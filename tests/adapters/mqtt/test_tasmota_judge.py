@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from appliance.adapters.mqtt.message_processor import MessageProcessor
+from appliance.adapters.mqtt.message_loop import MessageLoop
 from appliance.home.commands import Command
 from appliance.home.values import number_in
-from tests.adapters.mqtt.table import NOW, announce, message_processor, receive
+from tests.adapters.mqtt.table import NOW, announce, message_loop, receive
 from tests.adapters.mqtt.tasmota import MAC, TasmotaDevice
 from tests.adapters.mqtt.test_tasmota import PLAYS, Play
 
@@ -105,30 +105,30 @@ async def judged(device: TasmotaDevice, client: JudgeClient) -> list[JudgedEntit
     return entities
 
 
-def start(play: Play) -> tuple[TasmotaDevice, MessageProcessor]:
+def start(play: Play) -> tuple[TasmotaDevice, MessageLoop]:
     """Return the simulated device of a test case, and the hub's devices before the first message."""
-    device, processor = TasmotaDevice(play.state, play.sensors, **play.config), message_processor()
-    announce(processor, *device.announcements)
-    return device, processor
+    device, loop = TasmotaDevice(play.state, play.sensors, **play.config), message_loop()
+    announce(loop, *device.announcements)
+    return device, loop
 
 
-def attributes_of(processor: MessageProcessor, object_id: str) -> Mapping[str, Any]:
+def attributes_of(loop: MessageLoop, object_id: str) -> Mapping[str, Any]:
     expected = object_id.replace(".", "_").replace(" ", "_")
-    entities = [each for device in processor.announced.devices.values() for each in device.entities]
+    entities = [each for device in loop.announced.devices.values() for each in device.entities]
     return next((each.attributes for each in entities if each.announcement.object_id == expected), {})
 
 
 @pytest.mark.parametrize("name", PLAYS)
 async def test_the_reference_reader_shows_the_same_values(name: str) -> None:
     play, client = PLAYS[name], JudgeClient()
-    device, processor = start(play)
+    device, loop = start(play)
     entities = await judged(device, client)
     for topic, values in (("tele/tA1/STATE", play.state), ("tele/tA1/SENSOR", play.values)):
         client.receive(topic, json.dumps(values))
-        receive(processor, topic, json.dumps(values).encode())
+        receive(loop, topic, json.dumps(values).encode())
     agreed = 0
     for each in entities:
-        ours = attributes_of(processor, each.object_id)
+        ours = attributes_of(loop, each.object_id)
         for key, value in each.shown() if each.values else ():
             assert ours.get(key) == value, (each.object_id, key)
             agreed += 1
@@ -161,10 +161,10 @@ async def test_the_reference_reader_sends_the_same_commands(
     name: str, part: str, object_id: str, command: dict[str, Any], method: str, arguments: tuple[Any, ...]
 ) -> None:
     client = JudgeClient()
-    device, processor = start(PLAYS[name])
+    device, loop = start(PLAYS[name])
     [entity] = [each for each in await judged(device, client) if each.object_id == object_id]
     await getattr(entity.entity, method)(*arguments)
-    ours = processor.announced.devices[f"mqtt:{MAC.lower()}{part}"].handlers[command["capability"]]
+    ours = loop.announced.devices[f"mqtt:{MAC.lower()}{part}"].handlers[command["capability"]]
     messages = ours.write(Command.parse(dict(command)), NOW).messages
     # The names of Tasmota's commands are case-insensitive.
     assert [(each.topic.lower(), each.payload) for each in messages] == [

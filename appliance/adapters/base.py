@@ -69,7 +69,7 @@ class AdapterContext(Struct, frozen=True, kw_only=True):
     clock: Clock
     publish: Publisher
     secrets: Secrets
-    open_session: Callable[[], Any]
+    open_session: Callable[[], Any]  # the import of `DeviceSession` would load aiohttp at the start
     gates: AddressGates
     record: Callable[[Iterable[Device]], Awaitable[None]]
     root: Path = Path()

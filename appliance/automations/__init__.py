@@ -10,7 +10,7 @@ Read in this order:
   compute the times. `due_times` lists them for the API.
 - `decider` checks the switch, the `brake`, the conditions, and the `policy`.
 - `environment` contains the parts of the hub that automations need.
-- `automation_states`, `stored_waits`, `variables`, `timers`, and `change_times` store data across restarts;
+- `automation_states`, `wait_removals`, `variables`, `timers`, and `change_times` store data across restarts;
   `stored_hashes` computes the keys in this data, and `old_formats` converts data of version 0.1.
 - `ctx` implements the methods that Lua calls; `ctx_arguments` checks their arguments.
 - `names`, `known_names`, `name_watcher`, and `call_checks` warn about unknown names and wrong literals.

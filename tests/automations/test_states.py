@@ -17,8 +17,8 @@ from appliance.automations.automation_states import AutomationState, AutomationS
 from appliance.automations.policy import MAX_REMEMBERED, Memory, Policy, after, apply_policy
 from appliance.automations.requirement import Requirement
 from appliance.automations.stored_hashes import fingerprint, key_of
-from appliance.automations.stored_waits import StoredWaits
 from appliance.automations.triggers.device import Devices, DeviceTrigger
+from appliance.automations.wait_removals import WaitRemovals
 from appliance.errors import StoreFailed
 from appliance.history.execution_history import ExecutionStatus
 from appliance.home.bus import Bus
@@ -296,7 +296,7 @@ async def test_a_fired_wait_is_removed_before_its_execution_begins(steps: tuple[
         async with Recorder(
             Registry(bus, clock), bus, document, clock, ClockTrust(clock, NOW), flush_secs=300
         ) as recorder:
-            async with AutomationStates(document) as them, aclosing(StoredWaits(them, document)) as waits:
+            async with AutomationStates(document) as them, aclosing(WaitRemovals(them, document)) as waits:
                 for key in ("one", "two"):
                     them.store_wait("a", key, StoredWait(began_at=1, event={}))
                 disk.is_free.clear()
@@ -328,8 +328,8 @@ class HeldDisk(Disk):
         super().sync(descriptor)
 
 
-async def _fire(waits: StoredWaits, document: Document, key: str) -> None:
-    gone = waits.end("a", key)
+async def _fire(waits: WaitRemovals, document: Document, key: str) -> None:
+    gone = waits.remove("a", key)
     if gone is not None:
         await gone
     assert key not in _on_card(document)

@@ -1,4 +1,4 @@
-"""Removes the ended waits of triggers from storage."""
+"""Removes the ended waits of triggers from memory and storage."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from appliance.store.storage import Storage
 from appliance.tasks import SharedRun, Tasks
 
 
-class _WaitRemoval(Struct, eq=False):
+class _Removal(Struct, eq=False):
     """The removal of an automation's ended waits from storage. `stored` is the automation's stored state, and `keys`
     are the keys of the waits in this state."""
 
@@ -26,24 +26,24 @@ class _WaitRemoval(Struct, eq=False):
     keys: Collection[str] = ()
 
 
-class StoredWaits:
-    """Ends waits in memory and in storage."""
+class WaitRemovals:
+    """The running removals by automation."""
 
     def __init__(self, states: AutomationStates, storage: Storage) -> None:
         self._states = states
         self._storage = storage
-        self._removals: dict[str, _WaitRemoval] = {}
+        self._removals: dict[str, _Removal] = {}
         self._tasks = Tasks()
 
     async def aclose(self) -> None:
         await self._tasks.__aexit__()
 
-    def end(self, id_: str, key: str) -> Awaitable[None] | None:
+    def remove(self, id_: str, key: str) -> Awaitable[None] | None:
         """Remove an ended wait from memory. If the wait is stored or is being written, return a coroutine that
         removes it from storage. Waits that end together share this coroutine."""
         if (removal := self._removals.get(id_)) is None:
-            writing = SharedRun(partial(self._remove, id_), self._tasks, f"end of waits of {id_}")
-            removal = self._removals[id_] = _WaitRemoval(writing)
+            writing = SharedRun(partial(self._write, id_), self._tasks, f"end of waits of {id_}")
+            removal = self._removals[id_] = _Removal(writing)
         is_on_its_way = self._storage.is_being_flushed(AUTOMATION_PREFIX + id_) or removal.writing.is_busy
         is_stored = key in self._list_keys(id_, removal)
         self._states.store_wait(id_, key, None)
@@ -51,7 +51,7 @@ class StoredWaits:
             return None
         return asyncio.shield(removal.writing.start())
 
-    def _list_keys(self, id_: str, removal: _WaitRemoval) -> Collection[str]:
+    def _list_keys(self, id_: str, removal: _Removal) -> Collection[str]:
         """Return the keys of the automation's waits in storage. Decode the stored waits only once, because
         thousands of waits may end together."""
         key = AUTOMATION_PREFIX + id_
@@ -60,7 +60,7 @@ class StoredWaits:
             removal.stored, removal.keys = stored, () if found is None else found.waits.keys()
         return removal.keys
 
-    async def _remove(self, id_: str) -> None:
+    async def _write(self, id_: str) -> None:
         try:
             with contextlib.suppress(StoreFailed):  # the next flush removes the waits from storage
                 await self._storage.put_many({AUTOMATION_PREFIX + id_: self._states.of(id_).encode() or None})

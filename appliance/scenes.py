@@ -104,13 +104,15 @@ class Scenes(ExecutableFiles[Scene]):
     async def run(self, id_: str, chain: tuple[str, ...]) -> ExecutionEntry:
         """Start the scene and wait until it ends. Cancel the execution if the waiting task is cancelled.
 
-        Raise `Invalid` if the scenes would wait for each other forever, because the scene is queued after an
-        execution that is waiting for a member of the chain.
+        Raise `Invalid` if the scene would run itself, even indirectly. Also raise `Invalid` if the scenes would wait
+        for each other forever, because the scene is queued after an execution that is waiting for a member of the
+        chain.
         """
+        wait = (chain[-1], f"scene:{id_}")
+        if wait[1] in chain:
+            raise Invalid(f"ctx:run_scene: {self._describe_circle(chain, wait[1])}")
         execution = self.execute(id_, chain)
-        wait = (chain[-1], execution.request.label)
-        if execution.decision is Decision.QUEUE and (circle := self._find_circle(chain, wait[1])):
-            because = f"scenes run each other in a circle: {' → '.join(circle)}"
+        if execution.decision is Decision.QUEUE and (because := self._describe_circle(chain, wait[1])):
             self.executor.cancel(execution, because)
             raise Invalid(f"ctx:run_scene: {because}")
         self._waits.append(wait)
@@ -122,14 +124,15 @@ class Scenes(ExecutableFiles[Scene]):
         finally:
             self._waits.remove(wait)
 
-    def _find_circle(self, chain: tuple[str, ...], label: str) -> tuple[str, ...]:
+    def _describe_circle(self, chain: tuple[str, ...], label: str) -> str:
         """Find scenes that would wait for each other in a circle. The circle contains this scene and the end of the
-        chain. Return the labels of these scenes, or an empty tuple if there is no circle."""
+        chain. Return a sentence with the labels of these scenes, or an empty text if there is no circle."""
         paths: list[tuple[str, ...]] = [(label,)]
         for path in paths:
             if path[-1] in chain:
-                return (*chain[chain.index(path[-1]) :], *path)
+                circle = (*chain[chain.index(path[-1]) :], *path)
+                return f"scenes run each other in a circle: {' → '.join(circle)}"
             known = {each[-1] for each in paths}
             following = {scene for who, scene in self._waits if who == path[-1]}
             paths += [(*path, scene) for scene in sorted(following - known)]
-        return ()
+        return ""

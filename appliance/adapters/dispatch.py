@@ -144,13 +144,13 @@ class Dispatcher:
         accepts several devices in one call."""
         batches, together = list[_Batch](), dict[str, _Batch]()
         for device in devices:
-            source, checked = device.metadata.source, _check(device, command, self._runners)
-            takes_many = source in self._runners and self._runners[source].takes_many
-            if takes_many and source in together and together[source].accepts(checked):
-                together[source].devices.append(device)
+            section, checked = device.metadata.source, _check(device, command, self._runners)
+            takes_many = section in self._runners and self._runners[section].takes_many
+            if takes_many and section in together and together[section].accepts(checked):
+                together[section].devices.append(device)
             else:
                 batches.append(_Batch([device], checked))
-                together[source] = batches[-1]
+                together[section] = batches[-1]
             yield
         return batches
 

@@ -55,7 +55,7 @@ class Figures:
                 "devices": history.devices.figures(),
                 "commands": history.commands.figures(),
                 "card": None if history.card is None else history.card.figures(),
-                "server": None if history.writer is None else history.writer.figures(),
+                "server": None if history.influx is None else history.influx.figures(),
             },
             "scripts": _scripts(hub),
             "events": {

@@ -60,14 +60,14 @@ class HomeHistory:
         self.commands = CommandAudit(bus, budget // AUDIT_SHARE)
         self._executions: dict[str, ExecutionHistory] = {}
         self.card: CardHistory | None = None
-        self.writer: LineWriter | None = None
+        self.influx: LineWriter | None = None
         offset = clock.now().astimezone(zone).utcoffset() or timedelta()
         grid_ms = int(offset.total_seconds() * -1000) % HOUR_MS
         if settings.keep_days:
             self.card = CardHistory(settings, months, bus, clock, write_on, is_trusted, grid_ms)
         if settings.influx_url is not None:
             post, where = lines_to(settings.influx_url, settings.influx_token), server_of(settings.influx_url)
-            self.writer = LineWriter(post, where, bus, clock, is_trusted)
+            self.influx = LineWriter(post, where, bus, clock, is_trusted)
         self.attributes = AttributeReader(self.devices, self.card, clock, zone, grid_ms)
         self._clock = clock
         self._removed: set[str] = set()
@@ -75,7 +75,7 @@ class HomeHistory:
 
     async def __aenter__(self) -> HomeHistory:
         async with AsyncExitStack() as stack:
-            for part in (self.card, self.writer):
+            for part in (self.card, self.influx):
                 if part is not None:
                     await stack.enter_async_context(part)
             self._stack = stack.pop_all()

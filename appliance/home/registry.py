@@ -110,7 +110,7 @@ class Registry:
             return device
         if not self.layout.keeps(device_id):
             raise self.no_device(device_id)
-        return self._known(device_id, device_id.partition(":")[0], self._clock.now())
+        return self._device_or_new(device_id, device_id.partition(":")[0], self._clock.now())
 
     def get_room(self, room_id: str) -> Room:
         return self.layout.get_room(room_id)
@@ -276,7 +276,7 @@ class Registry:
     def _observe(self, seen: Observation, adapter: str, now: datetime) -> None:
         device_id, dropped = seen.device_id, Dropped()
         try:
-            before = self._known(device_id, adapter, now)
+            before = self._device_or_new(device_id, adapter, now)
             after = device_after(before, seen, ONLINE if seen.is_available else UNAVAILABLE, now, dropped)
         except Invalid as fault:
             self._dropped.publish(adapter, format_value(device_id), {"device": str(fault)})
@@ -301,7 +301,7 @@ class Registry:
             self._bus.publish(events.DeviceDetailsChanged(device=after, has_new_commands=has_new_commands))
         self._publish_change(None if is_new else before, after, changed, self._first_reports.read(seen))
 
-    def _known(self, device_id: str, adapter: str, now: datetime) -> Device:
+    def _device_or_new(self, device_id: str, adapter: str, now: datetime) -> Device:
         """Return the device, or a new device without attributes. Raise `Invalid` if the id is invalid, or if the
         device belongs to another adapter."""
         device = self._devices.get(device_id) if isinstance(device_id, str) else None

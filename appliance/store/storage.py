@@ -38,7 +38,7 @@ def items_of(values: Mapping[str, bytes], prefix: str) -> list[tuple[str, Any]]:
 
 
 class DocumentSnapshot:
-    """A copy of the keys and values, for simulations. Changes are discarded."""
+    """A copy of the stored keys and values, for example of a stopped hub. Changes are discarded."""
 
     def __init__(self, values: Mapping[str, bytes]) -> None:
         self.values = values

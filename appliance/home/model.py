@@ -39,7 +39,7 @@ class DeviceKind(StrEnum):
 
 
 class Metadata(Struct, frozen=True, kw_only=True):
-    """The adapter that reports the device (`source`), and further data from the vendor. `accuracy` is part of the API,
+    """The adapter that reports the device (`source`), and further data from the vendor. The API requires `accuracy`,
     but no adapter sets it."""
 
     source: str

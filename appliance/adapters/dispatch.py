@@ -211,7 +211,7 @@ class Dispatcher:
         """Return the outcome of a command to an unknown device, and publish it for the audit log."""
         log.info("%s: %s failed: %s", device_id, command, because)
         outcome = Outcome(device_id=device_id, error=because)
-        self._publish(outcome, None, command, source)
+        self.publish_outcome(outcome, None, command, source)
         return outcome
 
     async def _send_and_audit(
@@ -229,7 +229,7 @@ class Dispatcher:
             outcomes = {device.id: _outcome(device, command, errors[device.id]) for device in devices}
         finally:
             for device in devices:
-                self._publish(outcomes[device.id], device.room_id, command, source)
+                self.publish_outcome(outcomes[device.id], device.room_id, command, source)
         return outcomes
 
     async def _send_batch(self, batch: _Batch, sender: Sender | None) -> Mapping[str, Exception | None]:
@@ -244,7 +244,7 @@ class Dispatcher:
         except Exception as error:
             return dict.fromkeys(ids, error)
 
-    def _publish(self, outcome: Outcome, room_id: str | None, command: Command, source: str) -> None:
+    def publish_outcome(self, outcome: Outcome, room_id: str | None, command: Command, source: str) -> None:
         self._bus.publish(
             CommandEnded(
                 at=self._clock.now(),

@@ -89,7 +89,7 @@ class Execution:
 
     1. Waiting: the mode delays it.
     2. Admitted (`_admit`): it occupies a slot of the mode. An automation may still wait for room in the pool.
-    3. Started (`_start`, `_run`): `lua` runs the file.
+    3. Started (`start`, `_run`): `lua` runs the file.
     4. Ended (`_end`): `ended` contains the result. An execution can end in any stage.
 
     `is_counted` is false once the mode ignores the execution.
@@ -180,8 +180,7 @@ class Executor:
 
     def _admit(self, execution: Execution) -> None:
         """Occupy a slot of the mode, then start the execution. An automation first waits for room in the pool, unless
-        it was started by hand. Simulations override `_start`, so that an execution can wait while it occupies a
-        slot."""
+        it was started by hand."""
         self._running[execution] = None
         execution.is_admitted = True
         is_waited_for = execution.request.by_hand or execution.request.kind == "scene"
@@ -190,7 +189,7 @@ class Executor:
                 self._tasks.start(self._start_later(), "start of executions")
             self._unstarted[execution] = None
         else:
-            self._start(execution)
+            self.start(execution)
 
     async def _start_later(self) -> None:
         """Start the automations for which the pool had no room, in order. Until then, they need little memory."""
@@ -198,10 +197,11 @@ class Executor:
             await self._pool.wait_for_room()
             if (execution := next(iter(self._unstarted), None)) is not None:
                 del self._unstarted[execution]
-                self._start(execution)
+                self.start(execution)
 
-    def _start(self, execution: Execution) -> None:
-        """Begin the execution's Lua at once. `_run` waits for the result."""
+    def start(self, execution: Execution) -> None:
+        """Begin the execution's Lua at once. `_run` waits for the result. Simulations override this method: an
+        execution can then wait while it occupies a slot, or end at once with `finish`."""
         request = execution.request
         execution.at, execution.began = self._clock.now(), self._clock.monotonic()
         try:
@@ -218,14 +218,18 @@ class Executor:
             asyncio.get_running_loop().call_soon(self._admit_next, request.id)
 
     async def _run(self, execution: Execution, lua: LuaRun) -> None:
-        """Run the execution's Lua until it ends, record the result, and let the next execution begin."""
+        """Wait until the execution's Lua has ended."""
         failure = await lua.finish()
         if failure is None:
-            self._end(execution, ExecutionStatus.OK, None)
+            self.finish(execution, ExecutionStatus.OK, None)
         elif isinstance(failure, ExecutionCancelled):
-            self._end(execution, ExecutionStatus.CANCELLED, execution.end_because)
+            self.finish(execution, ExecutionStatus.CANCELLED, execution.end_because)
         else:
-            self._end(execution, ExecutionStatus(failure.status), str(failure))
+            self.finish(execution, ExecutionStatus(failure.status), str(failure))
+
+    def finish(self, execution: Execution, status: ExecutionStatus, error: str | None) -> None:
+        """Record the result, and let the next execution begin."""
+        self._end(execution, status, error)
         self._admit_next(execution.request.id)
 
     def _end(self, execution: Execution, status: ExecutionStatus, error: str | None) -> None:
@@ -303,8 +307,7 @@ class Executor:
             execution.end_because = because
             execution.lua.cancel()
         elif not execution.ended.done():
-            self._end(execution, ExecutionStatus.CANCELLED, because)
-            self._admit_next(execution.request.id)
+            self.finish(execution, ExecutionStatus.CANCELLED, because)
 
     def _replace(self, execution: Execution) -> None:
         """End the execution: at once if it is waiting, otherwise after its current call. From now on, the mode

@@ -83,14 +83,14 @@ class SimulatedExecutor(Executor):
         super().__init__(*parts)
         self._turn = turn
 
-    def _start(self, execution: Execution) -> None:
+    def start(self, execution: Execution) -> None:
         work = self._run_in_turn(execution, self._turn.ask(is_next=bool(execution.request.chain)))
         self._tasks.start(work, f"turn of {execution.request.label}")
 
     async def _run_in_turn(self, execution: Execution, turn: asyncio.Future[None]) -> None:
         await turn
         if not execution.ended.done():
-            super()._start(execution)
+            super().start(execution)
             await execution.ended
         self._turn.pass_on()
 
@@ -126,7 +126,7 @@ class SimulatedDispatcher(Dispatcher):
             command = check_offered(device.id, specs, command)
         except LaresError as error:
             outcome = Outcome(device_id=device.id, error=error)
-        self._publish(outcome, device.room_id, command, source)
+        self.publish_outcome(outcome, device.room_id, command, source)
         if outcome.error is None:
             changes = changes_of(command, device.attributes)
             self._registry.update_attributes(device.metadata.source, device.id, changes)

@@ -1,7 +1,7 @@
 // Forms for adapter sections, generated from the settings of each kind. A section can be tried before it is saved.
 // The hub checks each change before it writes the change, and starts, replaces, or stops the adapter at once.
 
-import { erase, get, post, put as replace, segment } from "./api.js";
+import { erase, get, post, replace, segment } from "./api.js";
 import { confirm } from "./dialog.js";
 import { tags, use, useEffect, useRef, useState } from "./dom.js";
 import { fileAddress } from "./editor.js";

@@ -103,7 +103,7 @@ async function ask(...request) {
 
 export const get = (path) => ask("GET", path);
 export const post = (path, body) => ask("POST", path, body);
-export const put = (path, body) => ask("PUT", path, body);
+export const replace = (path, body) => ask("PUT", path, body);
 export const erase = (path) => ask("DELETE", path);
 export const download = async (path) => orUnreachable((await send("GET", path)).blob());
 

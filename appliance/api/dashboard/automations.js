@@ -1,7 +1,7 @@
 // The list of automations, and a page for each automation: its switch, its runs, its triggers and conditions, and the
 // errors of its file.
 
-import { erase, get, post, put as replace, segment, sentenceOf } from "./api.js";
+import { erase, get, post, replace, segment, sentenceOf } from "./api.js";
 import { confirm } from "./dialog.js";
 import { tags, use, useState } from "./dom.js";
 import { fileAddress, FileList } from "./editor.js";

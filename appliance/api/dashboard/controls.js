@@ -4,8 +4,8 @@ import { get, post, segment } from "./api.js";
 import { confirm } from "./dialog.js";
 import { tags, use, useRef, useState } from "./dom.js";
 import { act, note } from "./progress.js";
-import { put, state } from "./store.js";
-import { busy, Field, iconButton, toggle } from "./ui.js";
+import { mayWrite, put, state } from "./store.js";
+import { busy, errorLine, Field, iconButton, outcomes, toggle } from "./ui.js";
 import { actionWord, classOf, COLORS, isAway, isCovered, labelOf, nameOf, numberOf, show, unitOf, word } from "./values.js";
 import { t, withUnit } from "./words.js";
 
@@ -326,3 +326,25 @@ function textField({ schema, value, isDisabled, label, device, send }) {
 	return use(Field, { label: called, action: t(isMessage ? "simulate.send" : "set"), initial: value,
 		type: isNumber ? "number" : "text", step, min, max, disabled: isDisabled, onSend });
 }
+
+// --- rooms and groups -------------------------------------------------------------------------------------
+
+// Return the commands that at least one device accepts, and the common state of the devices. If the devices include
+// lights, only the lights determine the state, because the switch acts only on lights.
+export const together = (devices) => [...new Map(devices.flatMap(commandsOf).reverse().map((each) => [each.capability, each])).values()].reverse();
+
+export function shared(devices) {
+	const lights = devices.filter(({ kind }) => kind === "Light");
+	const isOn = (lights.length ? lights : devices).some(({ attributes }) => attributes.power === "on");
+	const shown = Object.assign({}, ...devices.map((each) => each.attributes).reverse());
+	return "power" in shown ? { ...shown, power: isOn ? "on" : "off" } : shown;
+}
+
+export const membersOf = (group) => group.members.map((id) => state.devices.get(id)).filter(Boolean);
+
+export function roomSwitch(room, devices) {
+	const power = mayWrite() && together(devices).find(({ capability }) => capability === "power");
+	return power && control(toMany("rooms", room, devices), power, shared(devices), { isBare: true });
+}
+
+export const roomResults = (id) => [errorLine(`rooms/${id}`), outcomes(`rooms/${id}`)];

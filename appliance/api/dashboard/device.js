@@ -1,21 +1,18 @@
-// The pages of a device and of a room. A device's page shows facts, controls, history, automations, and the last
-// commands.
+// The page of a device, with facts, controls, history, automations, and the last commands.
 
 import { get, post, segment } from "./api.js";
-import { Alias, renameDevice } from "./rooms.js";
 import { control, toDevice } from "./controls.js";
+import { Alias, renameDevice } from "./device_names.js";
 import { tags, use, useEffect, useState } from "./dom.js";
-import { roomResults, roomSwitch } from "./home.js";
 import { icon } from "./icons.js";
 import { useLoaded } from "./loading.js";
 import { lookOf, stateOf } from "./appearance.js";
 import { Paired } from "./pairing.js";
-import { Day, History } from "./history.js";
-import { inOrder } from "./preferences.js";
+import { History } from "./history.js";
 import { act } from "./progress.js";
 import { panelOf } from "./sheet.js";
 import { mayAdmin, mayWrite, state } from "./store.js";
-import { Devices, hasTile } from "./summary.js";
+import { hasTile } from "./summary.js";
 import { marks } from "./tiles.js";
 import { card, Copy, Editable, empty, facts, Field, titled } from "./ui.js";
 import { actionWord, attributesOf, isAway, labelOf, nameOf, numberOf, orderOf, show, word } from "./values.js";
@@ -26,7 +23,6 @@ const { a, code, details, div, h1, p, small, span, strong, summary } = tags;
 const MAX_COMMANDS = 5;
 const AUDIT_MS = 5000; // the period for a device that changes constantly
 const QUIET_MS = 1000; // the delay after the device's last change
-const MAX_SERIES = 12;
 
 export function Device({ id }) {
 	const device = state.devices.get(id);
@@ -164,21 +160,3 @@ function sourceOf(source) {
 
 const commandText = ({ command, status, message }, device) =>
 	`${orderOf(command, device)}${status === "ok" ? "" : ` – ${message ?? word(status)}`}`;
-
-// A room's page, with the room's devices and a day of measurements.
-export function RoomPage({ id }) {
-	const room = state.rooms.get(id);
-	if (!room) return [h1({ tabindex: "-1" }, t("room.gone")), p(id)];
-	const devices = inOrder([...state.devices.values()].filter((device) => device.room_id === id));
-	const measured = devices.flatMap((device) => attributesOf(device)
-		.filter(([attribute, value]) => typeof value !== "boolean" && numberOf(value) !== null
-			&& !device.commands?.some(({ capability }) => capability === attribute))
-		.map(([attribute]) => ({ device, attribute }))).slice(0, MAX_SERIES);
-	return [
-		a({ class: "back", href: "#/" }, icon("back"), t("nav.home")),
-		div({ class: "heading" }, h1({ tabindex: "-1", dir: "auto", class: "title" }, room.name), roomSwitch(room, devices)),
-		roomResults(id),
-		devices.length ? use(Devices, { devices }) : empty(t("nothing")),
-		measured.length > 0 && use(Day, { key: measured.map(({ device, attribute }) => device.id + attribute).join(), measured }),
-	];
-}

@@ -1,7 +1,7 @@
 // The editor for one file: shows errors in the margin, saves the file, runs it with a trace, simulates the next day,
 // and shows earlier versions. The browser never runs the file.
 
-import { erase, get, post, put as replace, saveFile, segment } from "./api.js";
+import { erase, get, post, replace, saveFile, segment } from "./api.js";
 import { confirm } from "./dialog.js";
 import { tags, use, useEffect, useRef, useState } from "./dom.js";
 import { icon } from "./icons.js";

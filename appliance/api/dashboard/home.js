@@ -1,7 +1,7 @@
 // The home view: a summary line, scenes, favourites, running executions, and rooms with their devices.
 
 import { get, post, segment } from "./api.js";
-import { commandsOf, control, send, toMany } from "./controls.js";
+import { membersOf, roomResults, roomSwitch, send, shared, together, toMany } from "./controls.js";
 import { tags, use, useEffect, useRef } from "./dom.js";
 import { icon } from "./icons.js";
 import { inTurn, useRefreshed } from "./loading.js";
@@ -204,26 +204,6 @@ function Room({ room: { id, name }, devices, order }) {
 				: [roomSwitch({ id, name }, devices), fold])),
 		roomResults(id), !isFolded && use(Devices, { devices }));
 }
-
-export function roomSwitch(room, devices) {
-	const power = mayWrite() && together(devices).find(({ capability }) => capability === "power");
-	return power && control(toMany("rooms", room, devices), power, shared(devices), { isBare: true });
-}
-
-export const roomResults = (id) => [errorLine(`rooms/${id}`), outcomes(`rooms/${id}`)];
-
-// Return the commands that at least one device accepts, and the common state of the devices. If the devices include
-// lights, only the lights determine the state, because the switch acts only on lights.
-export const together = (devices) => [...new Map(devices.flatMap(commandsOf).reverse().map((each) => [each.capability, each])).values()].reverse();
-
-export function shared(devices) {
-	const lights = devices.filter(({ kind }) => kind === "Light");
-	const isOn = (lights.length ? lights : devices).some(({ attributes }) => attributes.power === "on");
-	const shown = Object.assign({}, ...devices.map((each) => each.attributes).reverse());
-	return "power" in shown ? { ...shown, power: isOn ? "on" : "off" } : shown;
-}
-
-export const membersOf = (group) => group.members.map((id) => state.devices.get(id)).filter(Boolean);
 
 function Group({ group }) {
 	const devices = membersOf(group);

@@ -1,7 +1,7 @@
 // Favourites, order, and hidden devices. The hub stores these preferences for this page's key. If the key is
 // read-only, the browser stores the preferences.
 
-import { get, put as replace } from "./api.js";
+import { get, replace } from "./api.js";
 import { stored } from "./storage.js";
 import { act } from "./progress.js";
 import { changed, mayWrite, state } from "./store.js";

@@ -2,7 +2,7 @@
 // is an ordinary Lua file.
 
 import { get, post, segment } from "./api.js";
-import { idFor } from "./rooms.js";
+import { idFor } from "./device_names.js";
 import { tags, use, useState } from "./dom.js";
 import { begin, fileAddress, listDrafts } from "./editor.js";
 import { icon } from "./icons.js";

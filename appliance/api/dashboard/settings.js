@@ -2,7 +2,7 @@
 
 import { AdapterTools, AddFound, AddPage, EditSection } from "./adapter_forms.js";
 import { addressOf, download, erase, get, keepToken, post, saveFile, segment } from "./api.js";
-import { Arrange } from "./rooms.js";
+import { Arrange } from "./arrange.js";
 import { connect } from "./connection.js";
 import { confirm, Dialog } from "./dialog.js";
 import { tags, use, useRef, useState } from "./dom.js";

@@ -2,10 +2,9 @@
 // the previous view.
 
 import { get, segment } from "./api.js";
-import { commandsOf, control, toDevice, toMany } from "./controls.js";
+import { commandsOf, control, membersOf, shared, toDevice, together, toMany } from "./controls.js";
 import { Dialog } from "./dialog.js";
 import { tags, use, useState } from "./dom.js";
-import { membersOf, shared, together } from "./home.js";
 import { icon } from "./icons.js";
 import { useLoaded } from "./loading.js";
 import { lookOf, stateOf } from "./appearance.js";

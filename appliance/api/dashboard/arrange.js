@@ -1,6 +1,7 @@
 // Editing of rooms and groups, and of the devices in them.
 
 import { erase, post, segment } from "./api.js";
+import { Alias, idFor, renameDevice } from "./device_names.js";
 import { confirm } from "./dialog.js";
 import { tags, use, useState } from "./dom.js";
 import { orderedRooms } from "./preferences.js";
@@ -10,9 +11,7 @@ import { busy, card, Editable, errorLine, Field, iconButton, row, titled } from 
 import { nameOf } from "./values.js";
 import { t } from "./words.js";
 
-const { div, input, option, p, select, small, span } = tags;
-
-const MAX_ID = 60;
+const { div, input, option, select, small, span } = tags;
 
 export function Arrange() {
 	const devices = [...state.devices.values()];
@@ -21,15 +20,6 @@ export function Arrange() {
 		titled(t("arrange.places"), use(Places, { devices })),
 		titled(t("groups"), [[...state.groups.values()].map(groupCard), mayWrite() && card(newOne("groups"))]),
 	];
-}
-
-// Return a new id: the name in lower-case letters, digits, and underscores, with a number if the id already exists.
-export function idFor(name, taken) {
-	const letters = name.normalize("NFKD").toLowerCase().replace(/ß/g, "ss").replace(/[\u0300-\u036f]/g, "");
-	const stem = letters.replace(/[^a-z0-9]+/g, "_").replace(/^_|_$/g, "").slice(0, MAX_ID) || "place";
-	let id = stem;
-	for (let count = 2; taken.has(id); count += 1) id = `${stem}_${count}`;
-	return id;
 }
 
 function newOne(kind) {
@@ -56,26 +46,6 @@ function named(kind, { id, name }) {
 
 const listRooms = () => [{ id: "", name: t("home.unassigned") }, ...state.rooms.values()];
 const assign = (id, room) => act(`place ${id}`, "room", async () => put("devices", await post(`devices/${segment(id)}/room`, { room_id: room || null })));
-
-export const renameDevice = (id, name) => act(id, "name", async () => {
-	put("devices", await post(`devices/${segment(id)}/name`, { name: name || null }));
-	return true;
-});
-
-// The form for a device's short id. The form also opens after a device is renamed.
-export function Alias({ device, isOffered, onDone }) {
-	const { id, alias } = device;
-	const target = `alias ${id}`;
-	const taken = new Set([...state.devices.values()].filter((each) => each.id !== id).flatMap((each) => [each.alias, each.id]));
-	const save = (text) => act(target, "set", async () => {
-		put("devices", { alias: undefined, ...await post(`devices/${segment(id)}/alias`, { alias: text || null }) });
-		onDone();
-	});
-	return card(isOffered && p(t("alias.offer")),
-		use(Field, { key: String(isOffered), label: t("alias.label"), action: t("save"),
-			initial: alias ?? (isOffered ? idFor(nameOf(device), taken) : ""), canBeEmpty: true, maxlength: "64", pattern: "[a-z][a-z0-9_]*", onSend: save }),
-		errorLine(target));
-}
 
 // The room, name, and short id of each device. Selected devices can be moved, or added to a group, together.
 function Places({ devices }) {

@@ -26,12 +26,12 @@ from appliance.adapters.mqtt.out.section_publishers import Publishers, build_pub
 from appliance.adapters.publisher import Publisher
 from appliance.adapters.running_adapters import RunningAdapters
 from appliance.automations.automations import Automations, build_automation_catalog
-from appliance.automations.clock_watch import ClockWatch
 from appliance.automations.ctx import CtxMethods
 from appliance.automations.environment import Environment
-from appliance.automations.known_names import KnownNames
-from appliance.automations.name_watcher import NameWatcher
+from appliance.automations.names.name_collector import NameCollector
+from appliance.automations.names.name_watcher import NameWatcher
 from appliance.automations.safe_mode import CRASHED_OFTEN, STARTED_SAFE, SafeMode
+from appliance.automations.schedule.clock_watch import ClockWatch
 from appliance.clock import Clock, ClockSteps
 from appliance.config import Config
 from appliance.config_changes import ConfigFile, LoadConfig
@@ -84,7 +84,7 @@ class Hub:
     history: HomeHistory
     pool: WorkerPool
     _unfinished: UnfinishedExecutions
-    _known: KnownNames
+    _name_collector: NameCollector
     _ctx_methods: Mapping[str, CtxFunction]
     kinds: KindCatalog
     adapters: RunningAdapters
@@ -173,7 +173,7 @@ class Hub:
             )
             self.environment = self._build_environment()
             self._ctx_methods = self._build_ctx_methods()
-            self._known = self._build_known_names()
+            self._name_collector = self._build_name_collector()
             self.scenes = await enter(self._build_scenes())
             await self._enter_automations(stack)
             self.executors = (self.scenes.executor, self.automations.executor)
@@ -345,9 +345,9 @@ class Hub:
 
         return CtxMethods(self.environment, run_scene, self._config.notify.targets).table()
 
-    def _build_known_names(self) -> KnownNames:
+    def _build_name_collector(self) -> NameCollector:
         sections, kinds = self.adapter_sections, self.kinds
-        return KnownNames(
+        return NameCollector(
             config=self._config,
             environment=self.environment,
             sections=lambda: sections.names,
@@ -363,8 +363,8 @@ class Hub:
             root=config.root,
             pool=self.pool,
             default_max=config.automations.runner.default_max_concurrent,
-            inspect=self._known.inspect,
-            dependencies=self._known.list_dependencies,
+            inspect=self._name_collector.inspect,
+            dependencies=self._name_collector.list_dependencies,
         )
         return Scenes(catalog, self._build_executor("scene"))
 
@@ -393,20 +393,22 @@ class Hub:
             describe=self.pool.describe,
             locale=config.locale,
             clock=self.clock,
-            known=self._known.list_for_load,
-            dependencies=self._known.list_dependencies,
+            known=self._name_collector.list_for_load,
+            dependencies=self._name_collector.list_dependencies,
         )
         executor = self._build_executor("automation")
         automations = Automations(catalog, self.environment, executor, self.safe_mode)
         self.automations = await stack.enter_async_context(automations)
         self.names = NameWatcher(
-            self.bus, self.clock, self.store.document, self._known.view, self.health.have_all_started
+            self.bus, self.clock, self.store.document, self._name_collector.view, self.health.have_all_started
         )
         await stack.enter_async_context(self.names)
         automations.hold_until(self.health.have_all_started, self.bus)
 
     def _build_reloaders(self) -> dict[str, Reloader]:
-        scripts = Scripts(self.pool.compile, folder_of(self._config.scripts, self._config.root), self._known.inspect)
+        scripts = Scripts(
+            self.pool.compile, folder_of(self._config.scripts, self._config.root), self._name_collector.inspect
+        )
         scenes, automations, sections = self.scenes.catalog, self.automations, self.adapter_sections
         reloader, refusal = partial(Reloader, bus=self.bus, clock=self.clock), self._find_refusal
         reloaders = (

@@ -5,14 +5,13 @@ Read in this order:
 - `field_checks`, `requirement`, `triggers/`, and `conditions/` parse the parts of a file; `definition` parses a whole
   file.
 - `engine` and `trigger_index` find the triggers that match an event.
-- `active_triggers`, `trigger_schedules`, and `waits` fire triggers at a later time. They use the `scheduler`, which
-  makes `scheduled_calls` and asks `clock_watch` whether the clock can be trusted. `cron`, `sun`, and `wall_clock`
-  compute the times. `due_times` lists them for the API.
+- `active_triggers`, `trigger_schedules`, and `waits` fire triggers at a later time. They use the scheduler in
+  `schedule/`. `due_times` lists the times for the API.
 - `decider` checks the switch, the `brake`, the conditions, and the `policy`.
 - `environment` contains the parts of the hub that automations need.
 - `automation_states`, `wait_removals`, `variables`, `timers`, and `change_times` store data across restarts;
   `stored_hashes` computes the keys in this data, and `old_formats` converts data of version 0.1.
 - `ctx` implements the methods that Lua calls; `ctx_arguments` checks their arguments.
-- `names`, `known_names`, `name_watcher`, and `call_checks` warn about unknown names and wrong literals.
+- `names/` warns about unknown names and wrong literals.
 - `automations` combines these parts; `safe_mode` pauses them after crashes.
 """

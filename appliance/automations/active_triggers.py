@@ -7,7 +7,7 @@ from collections.abc import Callable
 from msgspec import Struct, field
 
 from appliance.automations.definition import AutomationDefinition
-from appliance.automations.scheduled_calls import CalendarCall, DelayedCall
+from appliance.automations.schedule.scheduled_calls import CalendarCall, DelayedCall
 from appliance.automations.triggers.base import Match, Trigger
 from appliance.automations.triggers.device import DeviceTrigger
 from appliance.lua.catalog import LoadedFile

@@ -17,7 +17,7 @@ from appliance.automations.decider import DISABLED, Decider
 from appliance.automations.definition import AutomationDefinition, automation_parser
 from appliance.automations.engine import Engine
 from appliance.automations.environment import Environment
-from appliance.automations.names import HomeNames
+from appliance.automations.names.home_names import HomeNames
 from appliance.automations.safe_mode import SAFE_SECS, SafeMode
 from appliance.automations.timers import NO_DEVICES
 from appliance.clock import Clock

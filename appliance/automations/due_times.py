@@ -11,7 +11,7 @@ from typing import Any
 from appliance.automations.active_triggers import ActiveTrigger
 from appliance.automations.automation_states import AutomationStates
 from appliance.automations.environment import Environment
-from appliance.automations.scheduled_calls import CalendarCall, DelayedCall
+from appliance.automations.schedule.scheduled_calls import CalendarCall, DelayedCall
 from appliance.automations.triggers.base import TimedTrigger
 from appliance.automations.triggers.time import Interval
 from appliance.clock import timestamp

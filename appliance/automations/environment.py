@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from appliance.automations.brake import Brake
 from appliance.automations.change_times import ChangeTimes
-from appliance.automations.clock_watch import ClockWatch
-from appliance.automations.scheduler import Scheduler
+from appliance.automations.schedule.clock_watch import ClockWatch
+from appliance.automations.schedule.scheduler import Scheduler
 from appliance.automations.timers import Timers
 from appliance.automations.variables import Variables
 from appliance.home.bus import Bus

@@ -10,8 +10,8 @@ from appliance.automations import field_checks as check
 from appliance.automations.conditions.base import Condition
 from appliance.automations.conditions.device import PlaceState
 from appliance.automations.conditions.time import Edge
-from appliance.automations.cron import Cron
 from appliance.automations.requirement import Requirement
+from appliance.automations.schedule.cron import Cron
 from appliance.automations.triggers.base import Trigger
 from appliance.automations.triggers.device import Devices
 from appliance.home.values import Value

@@ -15,9 +15,9 @@ import orjson
 from msgspec import Meta, Struct, convert
 
 from appliance.automations.brake import Brake
-from appliance.automations.clock_watch import ClockWatch
-from appliance.automations.scheduled_calls import DelayedCall
-from appliance.automations.scheduler import Scheduler
+from appliance.automations.schedule.clock_watch import ClockWatch
+from appliance.automations.schedule.scheduled_calls import DelayedCall
+from appliance.automations.schedule.scheduler import Scheduler
 from appliance.clock import from_millis
 from appliance.errors import Invalid, NotFound, StoreFailed
 from appliance.home.bus import Bus

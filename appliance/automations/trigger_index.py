@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable
 
 from appliance.automations.active_triggers import ActiveTrigger
-from appliance.automations.named_things import Subject
+from appliance.automations.names.named_things import Subject
 from appliance.automations.triggers.event import SUBJECTS
 from appliance.automations.waits import Waits
 from appliance.home import events

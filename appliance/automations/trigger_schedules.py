@@ -9,7 +9,7 @@ from functools import partial
 from appliance.automations.active_triggers import ActiveTrigger, Fire
 from appliance.automations.automation_states import AutomationStates
 from appliance.automations.environment import Environment
-from appliance.automations.scheduled_calls import DelayedCall
+from appliance.automations.schedule.scheduled_calls import DelayedCall
 from appliance.automations.stored_hashes import schedule_key_of
 from appliance.automations.triggers.base import Match, TimedTrigger
 from appliance.automations.triggers.time import Interval

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from appliance import config
-from appliance.automations.name_watcher import read_past
+from appliance.automations.names.name_watcher import read_past
 from appliance.cli.hub_client import HubRequest, ask, read_state
 from appliance.cli.lua_form import lua_commands, lua_value
 from appliance.cli.owner import as_owner

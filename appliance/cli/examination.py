@@ -17,8 +17,8 @@ from appliance.adapters.kinds import list_operations
 from appliance.adapters.lua_kinds.section import LuaSection
 from appliance.automations.automations import build_automation_catalog
 from appliance.automations.definition import AutomationDefinition
-from appliance.automations.name_watcher import read_past, read_removed
-from appliance.automations.names import HomeNames
+from appliance.automations.names.home_names import HomeNames
+from appliance.automations.names.name_watcher import read_past, read_removed
 from appliance.automations.variables import read_variables
 from appliance.cli.hub_client import read_snapshot
 from appliance.cli.lua_pool import open_pool_as_owner

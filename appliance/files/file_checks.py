@@ -14,7 +14,7 @@ from appliance import config
 from appliance.adapters.lua_kinds.section import LuaSection
 from appliance.automations.automations import Automations
 from appliance.automations.definition import AutomationDefinition
-from appliance.automations.names import HomeNames
+from appliance.automations.names.home_names import HomeNames
 from appliance.computing import compute_alone
 from appliance.config import Config
 from appliance.errors import ConfigFailed, Fault, ScriptFailed

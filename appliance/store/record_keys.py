@@ -21,10 +21,10 @@ CHANGED_PREFIX = "changed/"
 """`changed/<device id>`: the time at which each comparison in a condition began to hold."""
 
 SENT_PREFIX = "sent/"
-"""`sent/<device id>`: the `PastNames` of `automations/names.py`."""
+"""`sent/<device id>`: the `PastNames` of `automations/names/home_names.py`."""
 
 REMOVED_PREFIX = "removed/"
-"""`removed/<device id>`: the `RemovedDevice` of `automations/names.py`."""
+"""`removed/<device id>`: the `RemovedDevice` of `automations/names/home_names.py`."""
 
 HOME_STATE_PREFIXES = (
     ROOM_PREFIX,

@@ -10,9 +10,9 @@ from typing import Any
 import orjson
 
 from appliance.automations import definition as definitions
-from appliance.automations.clock_watch import ClockWatch
 from appliance.automations.definition import AutomationDefinition
 from appliance.automations.environment import Environment
+from appliance.automations.schedule.clock_watch import ClockWatch
 from appliance.clock import Clock, to_millis
 from appliance.home.bus import Bus
 from appliance.home.events import DeviceStateChanged

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from appliance.automations.call_checks import find_wrong_literals
+from appliance.automations.names.call_checks import find_wrong_literals
 from appliance.home.command_specs import CommandSpec
 from appliance.lua.source import Source
 

@@ -10,7 +10,7 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from appliance.automations.cron import CRON_MONTHS, CRON_WEEKDAYS, FIRST_YEAR, LAST_YEAR, NICKNAMES, Cron
+from appliance.automations.schedule.cron import CRON_MONTHS, CRON_WEEKDAYS, FIRST_YEAR, LAST_YEAR, NICKNAMES, Cron
 from appliance.errors import Invalid
 from tests.automations.homes import at
 from tests.fakes.rows import each_row

@@ -17,8 +17,8 @@ from appliance.adapters.kind import AdapterKind
 from appliance.adapters.kinds import KINDS
 from appliance.adapters.matter.adapter import MatterAdapter
 from appliance.adapters.matter.operations import Operations
-from appliance.automations.name_watcher import NameWatcher, read_past, read_removed
-from appliance.automations.names import HomeNames, PastNames
+from appliance.automations.names.home_names import HomeNames, PastNames
+from appliance.automations.names.name_watcher import NameWatcher, read_past, read_removed
 from appliance.errors import Fault
 from appliance.home.command_specs import CommandSpec
 from appliance.home.events import CatalogReloaded, DeviceEvent, DeviceRemoved

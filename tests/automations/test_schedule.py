@@ -11,9 +11,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from appliance.automations.clock_watch import ClockWatch
 from appliance.automations.environment import Environment
-from appliance.automations.scheduler import Scheduler
+from appliance.automations.schedule.clock_watch import ClockWatch
+from appliance.automations.schedule.scheduler import Scheduler
 from appliance.home.bus import Bus
 from appliance.store.clock_trust import ClockTrust
 from appliance.tasks import Tasks

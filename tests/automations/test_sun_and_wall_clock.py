@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from appliance.automations.conditions.time import Edge, SunCondition, TimeWindow
-from appliance.automations.sun import SunEvent, next_event, sun_day
-from appliance.automations.wall_clock import instant_of, next_wall_clock, parse_time
+from appliance.automations.schedule.sun import SunEvent, next_event, sun_day
+from appliance.automations.schedule.wall_clock import instant_of, next_wall_clock, parse_time
 from appliance.errors import Invalid
 from appliance.home_locale import Locale, load_zone
 from tests.automations.homes import BERLIN, TROMSO, at, home

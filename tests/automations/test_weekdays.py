@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from appliance.automations.cron import Cron
+from appliance.automations.schedule.cron import Cron
 from appliance.automations.triggers.base import TimedTrigger
 from appliance.automations.triggers.time import CronTrigger, DateTrigger, SunTrigger, WallClock
 from appliance.home_locale import Locale, load_zone, zone_names

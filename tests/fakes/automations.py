@@ -14,9 +14,9 @@ from typing import Any, cast
 from appliance.automations.automation_states import AutomationStates
 from appliance.automations.automations import Automations
 from appliance.automations.brake import Brake
-from appliance.automations.clock_watch import ClockWatch
 from appliance.automations.definition import AutomationDefinition, automation_parser
 from appliance.automations.environment import Environment
+from appliance.automations.schedule.clock_watch import ClockWatch
 from appliance.automations.variables import Variables
 from appliance.errors import ExecutionCancelled, Fault, ScriptFailed, StoreFailed
 from appliance.history.execution_history import ExecutionEntry, ExecutionHistory

@@ -17,10 +17,10 @@ from appliance.adapters.base import Adapter, AdapterContext, CommandResult, Oper
 from appliance.adapters.device_http.session import DeviceSession
 from appliance.adapters.dispatch import Dispatcher
 from appliance.automations.automations import Automations
-from appliance.automations.clock_watch import ClockWatch
 from appliance.automations.ctx import CtxMethods
 from appliance.automations.definition import AutomationDefinition, automation_parser
 from appliance.automations.environment import Environment
+from appliance.automations.schedule.clock_watch import ClockWatch
 from appliance.automations.variables import Variables
 from appliance.history.execution_history import ExecutionHistory
 from appliance.home.bus import Bus

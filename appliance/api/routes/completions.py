@@ -10,7 +10,7 @@ from msgspec.structs import asdict
 
 from appliance.api.roles import Role
 from appliance.api.route import ApiParts, ApiResource, Call, route
-from appliance.automations.names import HomeNames
+from appliance.automations.names.home_names import HomeNames
 from appliance.files.ctx_completions import list_methods
 from appliance.home.json_shapes import DEVICE_COMMANDS
 from appliance.home.layout import Layout

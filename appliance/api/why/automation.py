@@ -12,7 +12,7 @@ from appliance.automations.automations import NOT_YET_ON, View
 from appliance.automations.conditions.base import Condition
 from appliance.automations.conditions.combine import Combination
 from appliance.automations.environment import Environment
-from appliance.automations.names import HomeNames
+from appliance.automations.names.home_names import HomeNames
 from appliance.automations.stated_fields import state_fields
 from appliance.clock import timestamp
 from appliance.hub import Hub

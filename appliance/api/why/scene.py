@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from appliance.api.why.executions import describe_executions, describe_file, list_decisions
 from appliance.api.why.explanation import ONE, Explanation
-from appliance.automations.names import HomeNames
+from appliance.automations.names.home_names import HomeNames
 from appliance.hub import Hub
 
 

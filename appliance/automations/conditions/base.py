@@ -7,7 +7,7 @@ from datetime import datetime
 from msgspec import Struct
 
 from appliance.automations.environment import Environment
-from appliance.automations.named_things import NamedThing
+from appliance.automations.names.named_things import NamedThing
 from appliance.home_locale import Locale
 from appliance.tables.fields import Table
 

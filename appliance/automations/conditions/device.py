@@ -9,12 +9,12 @@ from msgspec.structs import replace
 
 from appliance.automations import field_checks as check
 from appliance.automations.change_times import Comparison
-from appliance.automations.clock_watch import UNTRUSTED
 from appliance.automations.conditions.base import Condition, Fact
 from appliance.automations.environment import Environment
 from appliance.automations.field_checks import take_attribute
-from appliance.automations.named_things import NamedThing
+from appliance.automations.names.named_things import NamedThing
 from appliance.automations.requirement import Requirement, take_equal, take_requirement
+from appliance.automations.schedule.clock_watch import UNTRUSTED
 from appliance.errors import NotFound
 from appliance.home.model import Device
 from appliance.home.values import Value, describe

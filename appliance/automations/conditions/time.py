@@ -9,12 +9,12 @@ from typing import ClassVar
 from msgspec import Struct
 
 from appliance.automations import field_checks as check
-from appliance.automations.clock_watch import UNTRUSTED
 from appliance.automations.conditions.base import Condition, Fact
 from appliance.automations.environment import Environment
 from appliance.automations.field_checks import LEAP_YEAR, WEEKDAYS
-from appliance.automations.sun import SunDay, SunEvent, sun_day
-from appliance.automations.wall_clock import parse_time
+from appliance.automations.schedule.clock_watch import UNTRUSTED
+from appliance.automations.schedule.sun import SunDay, SunEvent, sun_day
+from appliance.automations.schedule.wall_clock import parse_time
 from appliance.home_locale import Locale
 from appliance.tables.checks import one_of
 from appliance.tables.fields import Table

@@ -8,9 +8,9 @@ from typing import ClassVar
 
 from msgspec import Struct
 
-from appliance.automations.clock_watch import UNTRUSTED
 from appliance.automations.environment import Environment
-from appliance.automations.named_things import NamedThing, Subject
+from appliance.automations.names.named_things import NamedThing, Subject
+from appliance.automations.schedule.clock_watch import UNTRUSTED
 from appliance.clock import timestamp
 from appliance.home.events import Event
 from appliance.home.values import Value

@@ -12,7 +12,7 @@ from msgspec import Struct
 from appliance.automations import field_checks as check
 from appliance.automations.environment import Environment
 from appliance.automations.field_checks import take_attribute
-from appliance.automations.named_things import NamedThing, Subject
+from appliance.automations.names.named_things import NamedThing, Subject
 from appliance.automations.requirement import MUST_CHANGE, Requirement, describe_requirement, take_requirement
 from appliance.automations.triggers.base import EventTrigger, Match, Trigger
 from appliance.home.events import DeviceEvent, DeviceStateChanged, Event

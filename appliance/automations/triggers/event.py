@@ -7,10 +7,10 @@ from datetime import datetime
 from typing import Any, ClassVar
 
 from appliance.automations import field_checks as check
-from appliance.automations.clock_watch import UNTRUSTED
 from appliance.automations.environment import Environment
-from appliance.automations.named_things import NamedThing, Subject
+from appliance.automations.names.named_things import NamedThing, Subject
 from appliance.automations.requirement import MUST_CHANGE, Requirement, describe_requirement, take_requirement
+from appliance.automations.schedule.clock_watch import UNTRUSTED
 from appliance.automations.triggers.base import EventTrigger, Match, Trigger
 from appliance.clock import timestamp
 from appliance.home import events

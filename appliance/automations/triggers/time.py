@@ -7,11 +7,17 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import ClassVar
 
 from appliance.automations import field_checks as check
-from appliance.automations.cron import LAST_YEAR, Cron
 from appliance.automations.environment import Environment
-from appliance.automations.sun import MAX_SEARCH_DAYS, SunEvent, next_event
+from appliance.automations.schedule.cron import LAST_YEAR, Cron
+from appliance.automations.schedule.sun import MAX_SEARCH_DAYS, SunEvent, next_event
+from appliance.automations.schedule.wall_clock import (
+    end_of_repeated,
+    instant_of,
+    next_time_back,
+    next_wall_clock,
+    parse_time,
+)
 from appliance.automations.triggers.base import TimedTrigger, Trigger
-from appliance.automations.wall_clock import end_of_repeated, instant_of, next_time_back, next_wall_clock, parse_time
 from appliance.errors import Invalid
 from appliance.home.values import Value
 from appliance.home_locale import Locale

@@ -20,7 +20,7 @@ from typing import Any
 import orjson
 from msgspec import Struct
 
-from appliance.automations.wall_clock import next_wall_clock
+from appliance.automations.schedule.wall_clock import next_wall_clock
 from appliance.errors import Invalid
 from appliance.home.capabilities import KNOWN_ATTRIBUTES, is_custom
 from appliance.home.model import ONLINE, UNAVAILABLE

@@ -16,12 +16,12 @@ from appliance.adapters.kinds import list_operations
 from appliance.adapters.lua_kinds.section import LuaSection
 from appliance.automations.active_triggers import ActiveTrigger
 from appliance.automations.automations import Automations, build_automation_catalog
-from appliance.automations.clock_watch import ClockWatch
 from appliance.automations.ctx import CtxMethods
 from appliance.automations.definition import AutomationDefinition
 from appliance.automations.environment import Environment
 from appliance.automations.policy import Policy
-from appliance.automations.scheduled_calls import MICROSECOND, DelayedCall
+from appliance.automations.schedule.clock_watch import ClockWatch
+from appliance.automations.schedule.scheduled_calls import MICROSECOND, DelayedCall
 from appliance.automations.triggers.time import Interval
 from appliance.cli.lua_pool import open_pool_as_owner
 from appliance.cli.simulation.clock import SimulatedClock

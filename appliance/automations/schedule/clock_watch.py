@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from appliance.automations.scheduled_calls import MAX_LATE
+from appliance.automations.schedule.scheduled_calls import MAX_LATE
 from appliance.clock import Clock, ClockSteps, timestamp
 from appliance.store.clock_trust import ClockTrust
 from appliance.version import MADE_AT

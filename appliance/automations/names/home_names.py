@@ -11,12 +11,12 @@ from typing import Any
 from msgspec import UNSET, Struct, field
 from msgspec.structs import replace
 
-from appliance.automations.call_checks import SpecsOf, find_wrong_literals
 from appliance.automations.conditions.base import Condition
 from appliance.automations.conditions.combine import Combination
 from appliance.automations.definition import AutomationDefinition
-from appliance.automations.given_names import GivenNames, find_given
-from appliance.automations.named_things import NamedThing, Subject
+from appliance.automations.names.call_checks import SpecsOf, find_wrong_literals
+from appliance.automations.names.given_names import GivenNames, find_given
+from appliance.automations.names.named_things import NamedThing, Subject
 from appliance.automations.triggers.device import ANY_DEVICE
 from appliance.clock import from_millis, timestamp
 from appliance.config import Config

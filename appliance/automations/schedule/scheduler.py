@@ -9,8 +9,14 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
-from appliance.automations.clock_watch import ClockWatch
-from appliance.automations.scheduled_calls import MICROSECOND, CalendarCall, DelayedCall, DelayedCalls, Schedule
+from appliance.automations.schedule.clock_watch import ClockWatch
+from appliance.automations.schedule.scheduled_calls import (
+    MICROSECOND,
+    CalendarCall,
+    DelayedCall,
+    DelayedCalls,
+    Schedule,
+)
 from appliance.event_loop import in_steps
 from appliance.tasks import Tasks
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from appliance.automations.automations import Automations
 from appliance.automations.definition import AutomationDefinition
 from appliance.automations.environment import Environment
-from appliance.automations.names import HomeNames, PastNames, RemovedDevice
+from appliance.automations.names.home_names import HomeNames, PastNames, RemovedDevice
 from appliance.config import Config
 from appliance.errors import Fault
 from appliance.lua.catalog import Catalog, LoadedFile
@@ -20,9 +20,9 @@ from appliance.lua.folder import Contents, folder_of, read_folder
 from appliance.lua.source import Source
 
 
-class KnownNames(Struct, frozen=True, kw_only=True):
-    """The names that exist in the home at the time of a call. The fields of function type return the current state of
-    parts that start later or can change."""
+class NameCollector(Struct, frozen=True, kw_only=True):
+    """Collects the `HomeNames` at the time of a call. The fields of function type return the current state of parts
+    that start later or can change."""
 
     config: Config
     environment: Environment

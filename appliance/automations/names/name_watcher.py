@@ -11,7 +11,7 @@ from typing import Literal
 from msgspec import convert
 
 from appliance.automations.definition import AutomationDefinition
-from appliance.automations.names import HomeNames, PastNames, RemovedDevice
+from appliance.automations.names.home_names import HomeNames, PastNames, RemovedDevice
 from appliance.clock import Clock, to_millis
 from appliance.errors import Fault
 from appliance.history.packed_records import PackedRecords

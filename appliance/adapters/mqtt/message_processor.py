@@ -2,8 +2,8 @@
 
 The path of a message: 1. `process` finds the entities that read the message's topic, and stores pictures. 2.
 `_take_message` passes the message to each entity, which yields changes. 3. `_take_change` publishes events, and
-filters values by the pending command. 4. `changed` sets the values, records the changed
-attributes, and publishes them.
+filters values by the pending command. 4. `ChangedDevices` sets the values, records the changed attributes, and
+publishes them.
 
 `tick` expires values. `publish_rebuilt` restores values after a restart or a new announcement.
 """

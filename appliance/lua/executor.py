@@ -237,7 +237,7 @@ class Executor:
         self._unstarted.pop(execution, None)
         if self._unfinished is not None:
             self._unfinished.end(execution.id)
-        self._waiting.get(execution.request.id, {}).pop(execution, None)
+        self._forget_waiting(execution)
         self._ended[status] += 1
         request, entry = execution.request, self._entry_of(execution, status, error)
         try:
@@ -275,8 +275,14 @@ class Executor:
     def _admit_next(self, id_: str) -> None:
         waiting = next(iter(self._waiting.get(id_, ())), None)
         if waiting is not None and not self._is_stopping and not self._counted(id_):
-            del self._waiting[id_][waiting]
+            self._forget_waiting(waiting)
             self._admit(waiting)
+
+    def _forget_waiting(self, execution: Execution) -> None:
+        waiting = self._waiting.get(id_ := execution.request.id, {})
+        waiting.pop(execution, None)
+        if id_ in self._waiting and not waiting:
+            del self._waiting[id_]
 
     def skip(self, request: ExecutionRequest, because: str) -> ExecutionEntry:
         """Record in the history that the request did not run. Return the history entry."""

@@ -288,3 +288,4 @@ async def test_automations_wait_for_room_in_the_pool_unless_started_by_hand(tmp_
         assert executor.list_executions("a") == []
         assert [status for status, _ in it.outcomes()].count("cancelled") == 1
         assert len(it.stage.plays) == 3
+        assert not executor._waiting, "an id without waiting executions needs no memory"

@@ -17,6 +17,7 @@ from appliance.history.card_lines import (
     fit_for_card,
     month_of,
 )
+from appliance.history.entry_lines import EntryLines
 from appliance.history.execution_history import ExecutionEntry, ExecutionStatus
 from appliance.history.hours import Hour, NumberHours
 from appliance.history.packed_records import PackedRecords
@@ -60,7 +61,7 @@ class Importance(IntEnum):
     COMMAND = 2
 
 
-class CardEntry(Struct, frozen=True):
+class CardEntry(Struct, frozen=True, gc=False):
     """The line for a command or an execution, and its time in milliseconds since 1970."""
 
     at: int
@@ -119,8 +120,7 @@ class Collector:
         self._changes: dict[str, dict[str, Series]] = {}
         self._changed = 0
         self._changes_bytes = 0
-        self._entries: deque[CardEntry] = deque()
-        self._entry_bytes = 0
+        self._entries = EntryLines()
         self._packed = PackedRecords()
         self._count = 0
         self.lost = 0
@@ -137,12 +137,15 @@ class Collector:
         is_skipped = entry.status in (ExecutionStatus.SKIPPED, ExecutionStatus.DROPPED)
         importance = Importance.SKIPPED if is_skipped else Importance.EXECUTION
         at = to_millis(entry.executed_at)
-        self._add_entry(CardEntry(at, importance, encode_execution(kind, entry, at)))
+        self._add_entry(at, importance, encode_execution(kind, entry, at))
 
     def take(self, taken: Collected, now: Callable[[], int]) -> Iterator[None]:
-        """Move all collected data to `taken`, one device per step. `now` returns the milliseconds since 1970."""
-        taken.entries += self._entries
-        self._entries, self._entry_bytes = deque(), 0
+        """Move all collected data to `taken`, one device or entry per step. `now` returns the milliseconds since
+        1970."""
+        entries, self._entries = self._entries, EntryLines()
+        for at, importance, body in entries:
+            taken.entries.append(CardEntry(at, Importance(importance), body))
+            yield
         for record in self._packed.take_all():
             self._unpack_record(*record)
         ended, self._ended = self._ended, deque()
@@ -182,9 +185,11 @@ class Collector:
             for change in (*changes, *later):
                 self._add_change(key, *change)
             yield
-        self._entries.extendleft(reversed(taken.entries))
-        self._entry_bytes += sum(len(each.body) for each in taken.entries)
-        self._bound_entries()
+        newer, self._entries = self._entries, EntryLines()
+        for entry in taken.entries:
+            self._add_entry(entry.at, entry.importance, entry.body)
+        for at, importance, body in newer:
+            self._add_entry(at, importance, body)
 
     def peek_hours(self, key: AttributeKey, at: int) -> list[tuple[ValueParts, Hour]]:
         """Return the attribute's collected hours, including the unfinished hour. The hours remain in the
@@ -243,7 +248,7 @@ class Collector:
                 numbers.pause(numbers.known_until)
         elif isinstance(event, CommandEnded):
             at = to_millis(event.at)
-            self._add_entry(CardEntry(at, Importance.COMMAND, encode_command(event, at)))
+            self._add_entry(at, Importance.COMMAND, encode_command(event, at))
 
     def _on_change(self, event: DeviceStateChanged) -> None:
         device = event.device
@@ -333,14 +338,10 @@ class Collector:
         if len(self.untracked) < MAX_UNTRACKED:
             self.untracked.add(key)
 
-    def _add_entry(self, entry: CardEntry) -> None:
-        self._entries.append(entry)
-        self._entry_bytes += len(entry.body)
-        self._bound_entries()
-
-    def _bound_entries(self) -> None:
-        while len(self._entries) > MAX_ENTRIES_WAITING or self._entry_bytes > MAX_ENTRY_BYTES_WAITING:
-            self._entry_bytes -= len(self._entries.popleft().body)
+    def _add_entry(self, at: int, importance: int, body: bytes) -> None:
+        self._entries.add(at, importance, body)
+        while len(self._entries) > MAX_ENTRIES_WAITING or self._entries.size > MAX_ENTRY_BYTES_WAITING:
+            self._entries.drop_oldest()
             self.lost += 1
 
     def _list_numbers(self) -> Iterator[tuple[AttributeKey, NumberHours]]:

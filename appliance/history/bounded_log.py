@@ -2,74 +2,140 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
+import zlib
+from collections.abc import Iterable
 from datetime import datetime
-from heapq import nlargest
+from heapq import heappush, heappushpop
 from math import inf
-from sys import getsizeof
+from operator import attrgetter
 
 from msgspec import Struct
 
 from appliance.clock import to_millis
+from appliance.history.entry_lines import Entry, EntryLines, read_lines
 from appliance.history.period import Period
 
-LOGGED_ENTRY_BYTES = 240
-"""Memory overhead per entry in bytes, in addition to its JSON."""
+BLOCK_BYTES = 4096
+"""If the latest entries of a subject have at least this size, they are compressed. Entries of one subject are
+similar, so the compressed entries need about a sixth of the memory."""
+
+BLOCK_OVERHEAD_BYTES = 200
+"""Memory overhead of a compressed block in bytes."""
+
+SUBJECT_OVERHEAD_BYTES = 500
+"""Memory overhead of a subject in bytes, without its entries."""
 
 
-class _LoggedEntry(Struct, frozen=True, order=True):
-    at: int
-    number: int
-    json: bytes
+class _Block(Struct, frozen=True, gc=False):
+    """Compressed entries. `first` and `last` are the lowest and highest time in milliseconds since 1970."""
+
+    first: int
+    last: int
+    entries: int
+    compressed: bytes
+
+    @property
+    def size(self) -> int:
+        return len(self.compressed) + BLOCK_OVERHEAD_BYTES
+
+
+class _SubjectEntries:
+    """The entries of a subject, oldest first: compressed blocks, then the latest entries."""
+
+    __slots__ = ("blocks", "count", "latest", "size")
+
+    def __init__(self) -> None:
+        self.blocks: list[_Block] = []
+        self.latest = EntryLines()
+        self.count = 0
+        self.size = SUBJECT_OVERHEAD_BYTES
+
+    def add(self, at: int, number: int, json: bytes) -> None:
+        size = self.latest.size
+        self.latest.add(at, number, json)
+        self.count += 1
+        self.size += self.latest.size - size
+        if self.latest.size >= BLOCK_BYTES:
+            self._compress_latest()
+
+    def _compress_latest(self) -> None:
+        times = [at for at, _, _ in self.latest]
+        block = _Block(min(times), max(times), len(times), zlib.compress(self.latest.copy()))
+        self.blocks.append(block)
+        self.size += block.size - self.latest.size
+        self.latest = EntryLines()
+
+    def drop_oldest(self) -> None:
+        """Drop the oldest block of entries, or if there is no block, the oldest entry."""
+        if self.blocks:
+            block = self.blocks.pop(0)
+            self.count -= block.entries
+            self.size -= block.size
+        else:
+            size = self.latest.size
+            self.latest.drop_oldest()
+            self.count -= 1
+            self.size += self.latest.size - size
 
 
 class BoundedLog:
     """Entries as JSON in at most `max_bytes`. Each entry belongs to a subject.
 
-    Each subject has at most `max_entries`. If the memory is full, the subject with the most bytes loses its oldest
-    entry. `count` is the number of entries ever added.
+    Each subject keeps its latest `max_entries` if the memory suffices. If the memory is full, the subject with the
+    most bytes loses its oldest entries. `count` is the number of entries ever added.
     """
 
     def __init__(self, max_bytes: int, max_entries: float = inf) -> None:
         self._max_bytes = max_bytes
         self._max_entries = max_entries
-        self._entries: dict[str, deque[_LoggedEntry]] = {}
-        self._bytes: Counter[str] = Counter()
-        self._total = self.count = 0
+        self._subjects: dict[str, _SubjectEntries] = {}
+        self._bytes = self.count = 0
 
     def add(self, subject: str, at: datetime, json: bytes) -> None:
+        """Add an entry. The JSON must be one line."""
         self.count += 1
-        copied = bytes(memoryview(json))  # bytes from orjson occupy at least 4 KiB
-        entry = _LoggedEntry(to_millis(at), self.count, copied)
-        self._entries.setdefault(subject, deque()).append(entry)
-        self._bytes[subject] += (size := _size(entry))
-        self._total += size
-        if len(self._entries[subject]) > self._max_entries:
+        if (entries := self._subjects.get(subject)) is None:
+            entries = self._subjects[subject] = _SubjectEntries()
+            self._bytes += entries.size
+        size = entries.size
+        entries.add(to_millis(at), self.count, json)
+        self._bytes += entries.size - size
+        if entries.blocks and entries.count - entries.blocks[0].entries >= self._max_entries:
             self._drop_oldest(subject)
-        while self._total > self._max_bytes:
-            [(largest, _)] = self._bytes.most_common(1)
-            self._drop_oldest(largest)
+        while self._bytes > self._max_bytes:
+            self._drop_oldest(max(self._subjects, key=lambda each: self._subjects[each].size))
 
     def _drop_oldest(self, subject: str) -> None:
-        size = _size(self._entries[subject].popleft())
-        self._bytes[subject] -= size
-        self._total -= size
-        if not self._entries[subject]:
-            del self._entries[subject], self._bytes[subject]
+        entries = self._subjects[subject]
+        self._bytes -= entries.size
+        entries.drop_oldest()
+        if entries.count:
+            self._bytes += entries.size
+        else:
+            del self._subjects[subject]
 
     def list_entries(self, period: Period, subject: str | None = None) -> list[bytes]:
         """Return the period's entries, newest first, of one subject or of all subjects."""
         first, last = period.bounds_ms()
-        kept = self._entries.values() if subject is None else [self._entries.get(subject, deque())]
-        found = (entry for entries in kept for entry in entries if first <= entry.at <= last)
-        return [entry.json for entry in nlargest(period.max_entries, found)]
+        newest: list[Entry] = []  # a heap
+
+        def choose(entries: Iterable[Entry]) -> None:
+            for entry in entries:
+                if first <= entry[0] <= last:
+                    (heappush if len(newest) < period.max_entries else heappushpop)(newest, entry)
+
+        chosen = [each for name, each in self._subjects.items() if subject in (None, name)]
+        for each in chosen:
+            choose(each.latest)
+        blocks = [block for each in chosen for block in each.blocks if block.first <= last and block.last >= first]
+        for block in sorted(blocks, key=attrgetter("last"), reverse=True):
+            if len(newest) == period.max_entries and block.last < newest[0][0]:
+                break  # all other blocks are older
+            choose(read_lines(zlib.decompress(block.compressed)))
+        return [json for _, _, json in sorted(newest, reverse=True)]
 
     def figures(self) -> dict[str, int]:
         """Return the number and size of the stored entries, and the number of entries since the hub's start."""
-        entries = sum(map(len, self._entries.values()))
-        kept = {"bytes": self._total, "max_bytes": self._max_bytes, "entries": entries}
+        entries = sum(each.count for each in self._subjects.values())
+        kept = {"bytes": self._bytes, "max_bytes": self._max_bytes, "entries": entries}
         return {**kept, "recorded": self.count}
-
-
-def _size(entry: _LoggedEntry) -> int:
-    return getsizeof(entry.json) + LOGGED_ENTRY_BYTES

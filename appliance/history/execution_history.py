@@ -18,7 +18,7 @@ from appliance.history.period import Period
 MAX_EXECUTIONS_PER_SUBJECT = 1000
 """Maximum number of entries per scene or automation."""
 
-MAX_EXECUTION_HISTORY_BYTES = 8 << 20
+MAX_EXECUTION_HISTORY_BYTES = 3 << 20
 """Maximum total size of all scene executions. The same limit applies separately to automation executions."""
 
 

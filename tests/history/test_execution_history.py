@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+import tracemalloc
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -9,7 +11,12 @@ import pytest
 from msgspec.structs import replace
 
 from appliance.history.command_audit import CommandAudit
-from appliance.history.execution_history import ExecutionEntry, ExecutionHistory, ExecutionStatus
+from appliance.history.execution_history import (
+    MAX_EXECUTION_HISTORY_BYTES,
+    ExecutionEntry,
+    ExecutionHistory,
+    ExecutionStatus,
+)
 from appliance.history.period import Period
 from appliance.home.bus import Bus
 from appliance.home.commands import Command
@@ -56,24 +63,51 @@ def test_a_value_without_json_changes_nothing() -> None:
 
 def test_the_latest_thousand_executions_of_each_are_kept() -> None:
     history = ExecutionHistory()
-    for number in range(1003):
+    for number in range(2500):
         history.add(entry("x", number))
-    assert numbers(history, "x") == [*range(1002, 2, -1)]
+    assert numbers(history, "x") == [*range(2499, 1499, -1)]
+    assert numbers(history, "x", Period(end=NOON + timedelta(minutes=20), limit=1000)) == []
+
+
+def test_executions_in_any_order_of_times_are_returned_newest_first() -> None:
+    history = ExecutionHistory()
+    order = random.Random(1).sample(range(500), 500)  # the clock was set back and forward
+    for number in order:
+        history.add(entry("x", number))
+    assert numbers(history, "x") == [*range(499, -1, -1)]
+    assert numbers(history, "x", Period(limit=7)) == [*range(499, 492, -1)]
+    period = Period(start=NOON + timedelta(seconds=100), end=NOON + timedelta(seconds=300), limit=150)
+    assert numbers(history, "x", period) == [*range(300, 150, -1)]
+
+
+def test_the_executions_of_hundreds_of_automations_use_less_memory_than_the_limit() -> None:
+    history = ExecutionHistory()
+    tracemalloc.start()
+    try:
+        for number in range(100):
+            for automation in range(500):
+                history.add(entry(f"a{automation}", number, results=2))
+        used, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert used < MAX_EXECUTION_HISTORY_BYTES
+    assert all(len(numbers(history, f"a{automation}")) > 30 for automation in range(500))
 
 
 def test_histories_share_a_limit_and_the_largest_loses_first() -> None:
     history = ExecutionHistory(max_bytes=6000)
     history.add(entry("quiet", 1))
-    for number in range(40):
+    for number in range(400):
         history.add(entry("busy", number))
-    assert numbers(history, "quiet") == [1] and 4 < len(numbers(history, "busy")) < 20
-    history.add(entry("great", 1, results=5000))
+    kept = numbers(history, "busy")
+    assert numbers(history, "quiet") == [1] and 20 < len(kept) < 200 and kept == [*range(399, 399 - len(kept), -1)]
+    history.add(replace(entry("great", 1), error=random.Random(1).randbytes(9000).hex()))
     assert numbers(history, "great") == [] and numbers(history, "quiet") == [1]
 
 
 @each_row("field", ["error", "results", "trigger_payload", "trace", "warnings"])
 def test_every_part_of_an_entry_counts_by_size_and_is_returned_unchanged(field: str) -> None:
-    text = "x" * (48 << 10)
+    text = random.Random(1).randbytes(40 << 10).hex()  # compresses to half of its length
     reported: dict[str, Any] = {
         "error": text,
         "results": [{"target": text}],

@@ -121,17 +121,18 @@ class FileChecks:
         return [*kind.warnings, *undefined, *refused]
 
     async def _check_config(self, source: Source) -> list[Fault]:
-        def parse() -> Config:
-            return config.parse(source.text.decode(), self._config.file, os.environ)
+        def parse() -> Config | list[Fault]:
+            try:
+                return config.parse(source.text.decode(), self._config.file, os.environ)
+            except ConfigFailed as failed:  # its traceback refers to all parsed sections, so free it on this thread
+                return self._own_faults(failed.faults, source.name)
 
-        try:
-            found = await compute_alone(FILES_THREAD, parse)
-            sections = [each for each in found.adapters.values() if isinstance(each, LuaSection)]
-            if faults := await self._kinds.files.check_sections(sections):
-                raise ConfigFailed(faults)
-        except ConfigFailed as failed:
-            own = await compute_alone(FILES_THREAD, self._own_faults, failed.faults, source.name)
-            raise ConfigFailed(own) from None
+        found = await compute_alone(FILES_THREAD, parse)
+        if not isinstance(found, Config):
+            raise ConfigFailed(found)
+        sections = [each for each in found.adapters.values() if isinstance(each, LuaSection)]
+        if faults := await self._kinds.files.check_sections(sections):
+            raise ConfigFailed(self._own_faults(faults, source.name))
         return [_split(warning, self._config.file, source.name) for warning in found.warnings]
 
     def _own_faults(self, faults: Sequence[Fault], name: str) -> list[Fault]:

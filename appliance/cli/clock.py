@@ -17,7 +17,7 @@ from appliance.cli.stored_document import open_document
 from appliance.cli.terminal import say
 from appliance.clock import Clock, timestamp
 from appliance.store.card_counts import read_card_counts
-from appliance.store.clock_trust import ClockTrust, forgetting, newest_time
+from appliance.store.clock_trust import ClockTrust, newest_time
 from appliance.store.record_keys import CARD
 
 
@@ -35,7 +35,7 @@ async def _trust_without_hub(data_dir: Path) -> None:
     """Trust the clock in the store, without a running hub."""
     async with open_document(data_dir) as (document, clock):
         now = clock.now()
-        changes = forgetting(ClockTrust(clock, newest_time(document)), now)
+        changes = ClockTrust(clock, newest_time(document)).record(now)
         if (card := read_card_counts(document)) is not None:
             changes[CARD] = to_builtins(replace(card, at=timestamp(now)))
         await document.put_many(changes)

@@ -28,6 +28,7 @@ class ClockTrust:
         self.forgotten: datetime | None = None
         self._clock = clock
         self._is_trusted = False
+        self._is_recorded = False
 
     def is_trusted(self) -> bool:
         if not self._is_trusted:
@@ -48,6 +49,18 @@ class ClockTrust:
         if self.newest > now:
             self.forgotten, self.newest = self.newest, now
         self._is_trusted = True
+
+    def record(self, now: datetime) -> dict[str, Any]:
+        """Return the record that makes stored times in the future invalid, because a wrong clock stored them."""
+        until = max(self.newest, self.forgotten or self.newest, MADE_AT)
+        return {CLOCK: {"at": to_millis(now), "until": to_millis(max(until, now))}}
+
+    def has_new_record(self) -> bool:
+        """Return whether the record of a forgotten time is not stored yet."""
+        return self.forgotten is not None and not self._is_recorded
+
+    def note_recorded(self) -> None:
+        self._is_recorded = True
 
     def distrust_reason(self) -> str | None:
         """Return the reason why the clock is not trusted, and what to do about it. Return None if the clock is
@@ -71,12 +84,6 @@ def newest_time(document: DocumentReader) -> datetime:
             at, until = from_millis(forgotten["at"]), from_millis(forgotten["until"])
             times = [at, *(time for time in times if not at < time <= until)]
     return max([*times, *_times_in(document, CARD, lambda card: [datetime.fromisoformat(card["at"])])])
-
-
-def forgetting(trust: ClockTrust, now: datetime) -> dict[str, Any]:
-    """Return the record that makes stored times in the future invalid, because a wrong clock stored them."""
-    until = max(trust.newest, trust.forgotten or trust.newest, MADE_AT)
-    return {CLOCK: {"at": to_millis(now), "until": to_millis(max(until, now))}}
 
 
 def _times_in(document: DocumentReader, prefix: str, read: Callable[[Any], list[datetime]]) -> Iterator[datetime]:

@@ -23,7 +23,7 @@ from appliance.home.model import Device
 from appliance.home.registry import Registry
 from appliance.store.card_counts import CardCounter
 from appliance.store.changed_devices import ChangedDevices
-from appliance.store.clock_trust import ClockTrust, forgetting
+from appliance.store.clock_trust import ClockTrust
 from appliance.store.document import Document, encode_values
 from appliance.store.file_format import EncodedChanges
 from appliance.store.record_keys import CARD, DEVICE_PREFIX, STATE_PREFIX
@@ -80,7 +80,6 @@ class Recorder:
             rank=Rank.RECORD,
         )
         self._counter = CardCounter(self._document, self._clock)
-        self._is_forgotten = False
         self._tasks.start(self._keep_flushing(), "recorder")
         return self
 
@@ -112,14 +111,14 @@ class Recorder:
     async def _flush(self, *, is_complete: bool) -> None:
         due = self._changed.take_due()
         devices = await self._encode_steadily(due)
-        forgets = self._trust.forgotten is not None and not self._is_forgotten
+        has_clock_record = self._trust.has_new_record()
 
         def prepare(later: Mapping[str, Any], before: EncodedChanges) -> EncodedChanges:
             values = {key: value for key, value in later.items() if self._is_json(key, value)}
             get = self._document.get
             changes = {key: value for key, value in values.items() if is_changed(before.get(key, get(key)), value)}
-            if forgets:
-                changes |= forgetting(self._trust, self._clock.now())
+            if has_clock_record:
+                changes |= self._trust.record(self._clock.now())
             if not changes and not devices:
                 return {}
             card = self._counter.count(self._trust.time_to_store())
@@ -127,7 +126,8 @@ class Recorder:
 
         try:
             await self._document.flush(prepare, is_complete=is_complete)
-            self._is_forgotten = self._is_forgotten or forgets
+            if has_clock_record:
+                self._trust.note_recorded()
         except asyncio.CancelledError:  # the hub is stopping; the last flush writes the changes
             self._changed.put(due)
             raise
@@ -185,8 +185,8 @@ class Recorder:
         """Trust the clock from now on, even after restarts. Return after the decision is stored, or raise
         `StoreFailed`."""
         now = self._clock.now()
-        await self._document.put_many({**forgetting(self._trust, now), CARD: to_builtins(self._counter.count(now))})
-        self._is_forgotten = True
+        await self._document.put_many({**self._trust.record(now), CARD: to_builtins(self._counter.count(now))})
+        self._trust.note_recorded()
         self._trust.trust_now()
 
     def figures(self) -> dict[str, Any]:

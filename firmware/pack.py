@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 import hashlib
 import json
 import lzma
@@ -12,16 +11,16 @@ import tempfile
 import tomllib
 import zipfile
 import zlib
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from firmware import release, spdx
-from firmware.parts import Parts, UnsupportedWheel, imported_by, in_order, notice
+from firmware.bytecode import DATE, compile_hub
+from firmware.parts import Parts, UnsupportedWheel, in_order, notice
 from firmware.pip import Run
-from firmware.pythons import DATE, compile_with
 from firmware.targets import Table, Target, describe, read_targets
 from firmware.wheels import Store, cache_dir
 
@@ -32,21 +31,6 @@ of different targets are compressed together."""
 
 FIRST = ("__main__.py", "lares_launcher.py", "lares_unpack.py")
 """Modules that run from the packed file itself, before the files are unpacked."""
-
-HUB = (
-    "appliance.cli.main",
-    "appliance.cli.run",
-    "appliance.lua_worker.worker_main",
-    "appliance.cli.process.api_server",
-    "argon2",
-    "appliance.adapters.mqtt.adapter",
-    "appliance.adapters.polling",
-    "appliance.adapters.device_http.client",
-    "aiohttp",
-    "aiomqtt",
-)
-"""Modules that the Lua worker and a hub with MQTT and polled devices import. The file contains the bytecode of these
-modules. If the hub compiled them, it would need 1.5 MB more memory afterwards."""
 
 BUNDLED = "appliance/bundled/"
 """Files that `install.sh` also extracts."""
@@ -107,22 +91,15 @@ class Builder:
             stage, packed = Path(name) / "stage", Path(name) / "packed"
             _write(parts.pure, stage)
             self.run(_shiv(python, settings["shiv"], stage, packed), env=_quiet())
-            compilers = self._compile(parts, stage, {target.python for target in wheels})
+            versions = {target.python for target in wheels}
+            compilers = {version: path for version, path in self.pythons if version.rpartition(".")[0] in versions}
+            compile_hub(parts, stage, compilers.values(), self.run)
             write_archive(packed, self.root / "firmware" / "boot", parts, table.oldest_glibc, Path(name) / "done")
             _replace(Path(name) / "done", file)
         used = {wheel.name: wheel for files in wheels.values() for wheel in files}
         options = ["pyz", "--target", tag] if tag else []
-        release.accompany(file, self.root, parts, used.values(), made_of, compilers, options)
+        release.write_companions(file, self.root, parts, used.values(), made_of, [*compilers], options)
         return file
-
-    def _compile(self, parts: Parts, stage: Path, versions: Collection[str]) -> list[str]:
-        """Compile `HUB` and its imports with each available target Python. Return the versions of these Pythons."""
-        found = [(version, python) for version, python in self.pythons if version.rpartition(".")[0] in versions]
-        kinds = fnmatch.filter(parts.pure, "appliance/adapters/*/kind.py")
-        names = imported_by(parts.pure, [*HUB, *(name[:-3].replace("/", ".") for name in kinds)])
-        for _, python in found:
-            magic, parts.compiled[magic] = compile_with(python, stage, names, self.run)
-        return [version for version, _ in found]
 
     def _add_ours(self, parts: Parts) -> None:
         parts.add_folder(self.root / "appliance", "appliance")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import ast
 import fnmatch
-import itertools
 import json
 import re
 import zipfile
@@ -117,43 +115,6 @@ def notice(packages: Iterable[spdx.Package], notices: Mapping[str, bytes]) -> by
     """Return the list of packages and all licences as one text."""
     pieces = (f"--- {name} ---\n\n".encode() + notices[name].rstrip() + b"\n\n" for name in sorted(notices))
     return spdx.headline(packages) + b"".join(pieces)
-
-
-def imported_by(pure: Mapping[str, bytes], roots: Iterable[str]) -> list[str]:
-    """Return the files of the root modules, and of all modules that these import, directly or indirectly. Skip
-    imports inside functions, and imports for type checkers."""
-    files = {name.removesuffix(".py").replace("/", "."): name for name in pure if name.endswith(".py")}
-    files = {module.removesuffix(".__init__"): name for module, name in files.items()}
-    found: dict[str, None] = {}
-    rest = [*roots][::-1]
-    while rest:
-        module = rest.pop()
-        parent = module.rpartition(".")[0]
-        if parent in files and files[parent] not in found:
-            rest += [module, parent]
-        elif module in files and files[module] not in found:
-            found[files[module]] = None
-            package = module if files[module].endswith("/__init__.py") else parent
-            rest += [*_imports(ast.parse(pure[files[module]]).body, package)][::-1]
-    return [*found]
-
-
-def _imports(body: Iterable[ast.stmt], package: str) -> Iterator[str]:
-    """Yield the modules that a module imports at import time. If a name is imported from a package, the name is
-    included, because the name may be that of a module."""
-    for each in body:
-        if isinstance(each, ast.Import):
-            yield from (alias.name for alias in each.names)
-        elif isinstance(each, ast.ImportFrom):
-            above = package.split(".")[: package.count(".") + 2 - each.level] if each.level else []
-            module = ".".join([*above, *filter(None, [each.module])])
-            yield from (module, *(f"{module}.{alias.name}" for alias in each.names))
-        elif isinstance(each, ast.If | ast.Try | ast.With | ast.ClassDef):
-            is_for_types = isinstance(each, ast.If) and "TYPE_CHECKING" in ast.unparse(each.test)
-            blocks = [[] if is_for_types else each.body]
-            blocks += [getattr(each, name, []) for name in ("orelse", "finalbody")]
-            blocks += [handler.body for handler in getattr(each, "handlers", ())]
-            yield from _imports(itertools.chain(*blocks), package)
 
 
 def in_order(native: Mapping[Target, Mapping[str, bytes]], machine: str) -> Iterable[tuple[Target, str]]:

@@ -4,24 +4,16 @@ from __future__ import annotations
 
 import os
 import re
-import runpy
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 from firmware.console import say
-from firmware.pip import Run
 
 MINORS = range(11, 15)
 """Minor versions of the supported Pythons."""
-
-DATE: int = runpy.run_path(str(Path(__file__).with_name("boot") / "lares_file.py"))["DATE"]
-"""Modification date of every unpacked file. If a file has another date, it was changed. Bytecode contains the date
-of its source file."""
-
-COMPILER = Path(__file__).with_name("compile_modules.py")
 
 TELL = (
     "import sys, venv, ensurepip, ssl, os, platform;"
@@ -54,14 +46,3 @@ def pythons() -> Iterator[tuple[str, str]]:
         if version and done.returncode == 0 and int(version[2]) in MINORS and version[2] not in seen:
             seen.add(version[2])
             yield version[1], version[3]
-
-
-def compile_with(python: str, site: Path, names: Sequence[str], run: Run) -> tuple[str, dict[str, bytes]]:
-    """Return this Python's magic number (hexadecimal), and its bytecode for these files in `site`. The same Python on
-    another machine would compile the same bytecode."""
-    for name in names:
-        os.utime(site / name, (DATE, DATE))
-    before = {*site.rglob("*.pyc")}
-    run([python, "-I", "-S", str(COMPILER), str(site), *names], env={"LC_ALL": "C.UTF-8"})
-    made = {path.relative_to(site).as_posix(): path.read_bytes() for path in {*site.rglob("*.pyc")} - before}
-    return next(iter(made.values()))[:4].hex(), dict(sorted(made.items()))

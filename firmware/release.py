@@ -19,7 +19,7 @@ LOCKS = ("firmware/build.lock", "firmware/runtime.lock", "firmware/targets.toml"
 """The lock files and settings that, together with the sources, determine the bytes of the single file."""
 
 
-def accompany(
+def write_companions(
     file: Path,
     root: Path,
     parts: Parts,

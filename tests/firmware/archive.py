@@ -11,10 +11,10 @@ from pathlib import Path
 
 import lares_launcher
 
+from firmware.bytecode import compile_with
 from firmware.pack import write_archive
 from firmware.parts import MACHINES, Parts
 from firmware.pip import run_tool
-from firmware.pythons import compile_with
 from firmware.targets import Target
 
 BOOT = Path(__file__).parents[2] / "firmware" / "boot"

@@ -12,7 +12,7 @@ import lares_launcher
 import lares_unpack
 import pytest
 
-from firmware.parts import imported_by
+from firmware.bytecode import imported_by
 from tests.firmware.archive import content, expected, make_archive
 
 

@@ -1,4 +1,7 @@
-"""Packs the single file with shiv, and replaces shiv's start code with the code in `boot/`."""
+"""Packs the single file with shiv, which the project prescribes, and rewrites the result.
+
+The file keeps shiv's first line, and `environment.json`, which `shiv-info` shows. `boot/` replaces shiv's start code.
+"""
 
 from __future__ import annotations
 
@@ -163,22 +166,18 @@ def write_archive(packed: Path, boot: Path, parts: Parts, oldest_glibc: str, fil
     lares_file = "".join(f"{name} = {value!r}\n" for name, value in held.items()).encode()
     entries |= {"lares_file.py": lares_file, "parts.json": listed, "NOTICE": notice(parts.packages, parts.notices)}
     entries |= {f"site-packages/{name}": data for name, data in parts.pure.items() if name.startswith(BUNDLED)}
-    with zipfile.ZipFile(packed) as shiv:
-        entries["environment.json"] = shiv.read("environment.json")
+    with packed.open("rb") as shiv:
+        first_line = shiv.readline()
+        entries["environment.json"] = zipfile.ZipFile(shiv).read("environment.json")
     with ThreadPoolExecutor() as pool:
         blobs = dict(zip(streams, pool.map(_compress, (data for _, data in streams.values())), strict=True))
     with file.open("wb") as stream:
-        stream.write(_first_line(packed) + WHEN_CUT)
+        stream.write(first_line + WHEN_CUT)
         with zipfile.ZipFile(stream, "w") as archive:
             for name in sorted(entries):
                 _add(archive, name, entries[name], zipfile.ZIP_DEFLATED)
             for name, blob in sorted(blobs.items()):
                 _add(archive, f"{name}.xz", blob, zipfile.ZIP_STORED)
-
-
-def _first_line(packed: Path) -> bytes:
-    with packed.open("rb") as stream:
-        return stream.readline()
 
 
 def _add(archive: zipfile.ZipFile, name: str, data: bytes, compression: int) -> None:

@@ -60,7 +60,7 @@ class DeviceUpdated(Event, frozen=True, kw_only=True):
 
 
 class DeviceDetailsChanged(Event, frozen=True, kw_only=True):
-    """The device's kind, commands, or vendor-specific data changed, or the vendor's name behind a person's name.
+    """The device's kind, commands, or vendor-specific data changed, or the vendor's name that a person's name hides.
     Internal. If `DeviceUpdated` is published for the same observation, this event is not."""
 
     device: Device

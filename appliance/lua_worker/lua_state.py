@@ -30,6 +30,9 @@ these lines are then sent."""
 
 MAX_LATE_LOG_LINES = 50
 
+LONG_JOB_SECS = 0.005
+"""If Lua computes for longer than this number of seconds, another thread reads the next frames."""
+
 TRIM_BYTES = 1 << 20
 """If a Lua state has used more memory than this, return the memory to the machine as soon as the state ends."""
 
@@ -50,6 +53,9 @@ _NO_MEMORY = b"not enough memory"
 class LuaState:
     """The worker's side of a run. At the end, `forget` is called with the run's number.
 
+    `hand_over` is called while Lua computes or is about to wait for the hub. Its arguments are a minimum duration in
+    seconds, and the id of the thread that runs Lua.
+
     The thread that handles a frame owns the Lua state until this thread has sent the reply. If the reply is a
     request, no thread owns the state until the next frame arrives. `_lock` is held while the owner changes.
     """
@@ -59,6 +65,7 @@ class LuaState:
         max_memory: int,
         send: Callable[[bytes], None],
         forget: Callable[[int], object],
+        hand_over: Callable[[float, int], object],
         max_cpu_total_secs: float = inf,
     ) -> None:
         self.number = 0
@@ -72,6 +79,7 @@ class LuaState:
         self._max_cpu_total_secs = max_cpu_total_secs
         self._send = send
         self._forget = forget
+        self._hand_over = hand_over
         self._lock = threading.Lock()
         self._reason: Reason | None = None
         self._is_suspended = False
@@ -153,6 +161,7 @@ class LuaState:
     def poll(self, position: bytes | None = None) -> int | None:
         """Return the reason to stop, or None. `position` is the current line."""
         self.position = position or self.position
+        self._hand_over(LONG_JOB_SECS, threading.get_ident())
         if self._reason is not None:
             return int(self._reason)
         if self.measure_cpu() > self._max_cpu_total_secs:
@@ -207,6 +216,7 @@ class LuaState:
             return None
         self.measure_cpu()
         self._request(operation, arguments, position or b"")
+        self._hand_over(0.0, threading.get_ident())
         answer = self._answers.get()
         self._is_blocked = False
         if answer is None or self._reason is not None:

@@ -14,7 +14,7 @@ from functools import partial
 from lupa.lua54 import LuaError
 
 from appliance.lua_worker.confinement import confine, trim_memory
-from appliance.lua_worker.lua_state import LuaState, Work, prelude
+from appliance.lua_worker.lua_state import LONG_JOB_SECS, LuaState, Work, prelude
 from appliance.lua_worker.protocol import CPU_SECS, MEMORY_USE, Decoder, FrameKind, Reason, WorkerFrame, encode
 
 NICE = 10
@@ -27,9 +27,12 @@ MAX_IDLE_THREADS = 8
 SPARE_STATES = 4
 """The number of Lua states prepared in advance."""
 
-SPARE_PAUSE_SECS = 0.01
+SPARE_PAUSE_SECS = 0.005
 """Seconds between a job and the preparation of Lua states. Without the pause, the preparation would delay the hub if
 the hub processes the job's reply on the same processor."""
+
+CHECK_INTERVAL_SECS = 0.25
+"""Maximum seconds between two checks for a long job on the reading thread."""
 
 BURST_STATES = 8
 """After this number of simultaneous runs, return their memory to the machine once half of them have ended."""
@@ -82,8 +85,12 @@ def _become(user: int, group: int, *groups: int) -> None:
 
 
 class WorkerLoop:
-    """Reads frames and processes them. The thread that has read a frame also processes it, while another thread reads
-    the next frame. A frame therefore never waits for a thread switch."""
+    """Reads frames and does their jobs on the same thread, because a thread switch per frame would be slow.
+
+    Another thread takes over reading if a job computes for long or waits for the hub, or if more jobs are waiting.
+    The main thread does no jobs: it prepares Lua states, and ensures that a long call of a C function in Lua does
+    not stop the reading.
+    """
 
     def __init__(self, connection: socket.socket, max_memory: int, max_cpu_total_secs: float) -> None:
         self._connection = connection
@@ -94,14 +101,19 @@ class WorkerLoop:
         self._most_states = 0
         """The most simultaneous runs since memory was last returned."""
         self._spares: list[LuaState] = []
-        self._preparing = threading.Lock()
         self._decoder = Decoder()
-        self._reading = threading.Lock()
-        """The lock that the reading thread holds. Idle threads wait for this lock."""
         self._jobs: deque[Work] = deque()
-        self._counting = threading.Lock()
+        self._reading = threading.Lock()
+        """The lock of the reading thread. Idle threads wait for this lock."""
+        self._changing = threading.Lock()
+        """The lock for changes to the following attributes."""
+        self._busy_reader: int | None = None
+        """The reading thread while it does a job. Another thread may then end its reading."""
+        self._busy_since = 0.0
         self._idle = 0
         """The number of threads that are waiting for `_reading`, or are about to wait for it."""
+        self._maintenance = threading.Lock()
+        """The lock that the main thread waits for. A job that used a prepared Lua state releases it at its end."""
 
     def serve(self, missing_confinement: str) -> None:
         """Send READY with the missing protections of the sandbox, then process frames. Never return."""
@@ -110,27 +122,51 @@ class WorkerLoop:
         self._send(encode(FrameKind.READY, 0, missing_confinement.encode()))
         if not self._has_successor():
             os._exit(os.EX_OSERR)
-        self._add_spares()
         while True:
-            self._work()
-
-    def _work(self) -> None:
-        """Do jobs until enough other threads are idle."""
-        while self._idle < MAX_IDLE_THREADS:
-            self._next_job()()
+            if self._maintenance.acquire(timeout=CHECK_INTERVAL_SECS):
+                time.sleep(SPARE_PAUSE_SECS)
+                self._maintenance.acquire(blocking=False)
+            self._hand_over(LONG_JOB_SECS, self._busy_reader)
             self._trim_after_burst()
             self._add_spares()
 
-    def _next_job(self) -> Work:
-        """Become the reading thread. Return the next job when another thread is ready to continue reading."""
-        with self._counting:
-            self._idle += 1
-        with self._reading:
-            with self._counting:
+    def _work(self) -> None:
+        """Read frames and do jobs until enough other threads are idle."""
+        while self._idle < MAX_IDLE_THREADS:
+            with self._changing:
+                self._idle += 1
+            self._reading.acquire()
+            with self._changing:
                 self._idle -= 1
-            while not self._jobs or not self._has_successor():
-                self._read()
-            return self._jobs.popleft()
+            while self._do_next_job():
+                pass
+
+    def _do_next_job(self) -> bool:
+        """Read until there is a job, and do the job. Return whether this thread is still the reading thread."""
+        while not self._jobs:
+            self._read()
+        job, this_thread = self._jobs.popleft(), threading.get_ident()
+        with self._changing:
+            self._busy_reader, self._busy_since = this_thread, time.monotonic()
+        if self._jobs:
+            self._hand_over(0.0, this_thread)
+        job()
+        with self._changing:
+            is_reader = self._busy_reader == this_thread
+            if is_reader:
+                self._busy_reader = None
+            if not self._states and len(self._spares) < SPARE_STATES and self._maintenance.locked():
+                self._maintenance.release()
+        return is_reader
+
+    def _hand_over(self, min_secs: float, reader: int | None) -> None:
+        """Let another thread read if `reader` is the reading thread and has done its job for `min_secs`."""
+        with self._changing:
+            is_due = reader is not None and reader == self._busy_reader
+            if not is_due or time.monotonic() - self._busy_since < min_secs or not self._has_successor():
+                return
+            self._busy_reader = None
+        self._reading.release()
 
     def _read(self) -> None:
         data = self._connection.recv(READ_BYTES)
@@ -151,21 +187,17 @@ class WorkerLoop:
 
     def _trim_after_burst(self) -> None:
         remaining = len(self._states)
-        if self._most_states >= max(BURST_STATES, 2 * remaining) and not self._jobs:
+        if self._most_states >= max(BURST_STATES, 2 * remaining) and self._busy_reader is None:
             self._most_states = remaining
             trim_memory()
 
     def _add_spares(self) -> None:
-        """Prepare Lua states while no job is waiting. Do nothing while another thread prepares them."""
-        if len(self._spares) == SPARE_STATES or not self._preparing.acquire(blocking=False):
-            return
+        """Prepare Lua states while the reading thread does no job."""
         with contextlib.suppress(MemoryError, LuaError):  # the next run reports the lack of memory
-            time.sleep(SPARE_PAUSE_SECS)
-            while len(self._spares) < SPARE_STATES and not self._jobs:
+            while len(self._spares) < SPARE_STATES and self._busy_reader is None:
                 spare = self._new_state()
                 spare.prepare()
                 self._spares.append(spare)
-        self._preparing.release()
 
     def _send(self, data: bytes) -> None:
         """Send a whole frame. Any thread may call this method."""
@@ -208,7 +240,7 @@ class WorkerLoop:
         self._send(encode(FrameKind.PONG, number, MEMORY_USE.pack(largest, memory), position, cpu))
 
     def _new_state(self) -> LuaState:
-        return LuaState(self._max_memory, self._send, self._forget, self._max_cpu_total_secs)
+        return LuaState(self._max_memory, self._send, self._forget, self._hand_over, self._max_cpu_total_secs)
 
     def _forget(self, number: int) -> None:
         self._states.pop(number, None)

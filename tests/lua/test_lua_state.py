@@ -35,7 +35,7 @@ def test_frames_of_the_hub_can_arrive_before_send_returns(
             job()
 
     over: list[int] = []
-    execution = LuaState(1 << 24, send, over.append)
+    execution = LuaState(1 << 24, send, over.append, lambda *_: None)
     execution.begin(FrameKind.EXECUTE, (NOW, TEXT, b"x.lua", b""))
     assert sent == [FrameKind.REQUEST, last]
     assert over == [execution.number] and execution.memory == 0
@@ -43,7 +43,7 @@ def test_frames_of_the_hub_can_arrive_before_send_returns(
 
 def test_an_execution_that_is_stopped_before_its_first_request_sends_no_request() -> None:
     sent: list[bytes] = []
-    execution = LuaState(1 << 24, sent.append, lambda _: None)
+    execution = LuaState(1 << 24, sent.append, lambda _: None, lambda *_: None)
     assert execution.take_stop(Reason.BACKSTOP) is None
     execution.begin(FrameKind.EXECUTE, (NOW, TEXT, b"x.lua", b""))
     [frame] = Decoder().feed(b"".join(sent))

@@ -206,6 +206,20 @@ async def test_a_stuck_execution_names_the_limit_that_it_passed() -> None:
             await ended(start(pool, scene(STUCK), Notes(), name="scene:stuck"))
 
 
+async def test_other_executions_run_during_a_long_call_of_the_first_instruction() -> None:
+    """No hook runs before or during this call."""
+    async with open_pool() as pool:
+        await run(pool, TRIVIAL)
+        await asyncio.sleep(0.1)  # the worker has no other work
+        stuck = asyncio.ensure_future(start(pool, file(STUCK), Notes(), name="scene:stuck").end())
+        await asyncio.sleep(0.1)  # the worker reads the next frame separately
+        for _ in range(3):
+            await run(pool, TRIVIAL)
+        await run(pool, "coroutine.wrap(function() ctx:get_device('x') end)()")
+        assert not stuck.done()
+    await stuck
+
+
 async def test_a_stuck_execution_that_is_cancelled_ends_as_cancelled() -> None:
     async with open_pool() as pool:
         notes = Notes()

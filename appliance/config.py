@@ -133,8 +133,8 @@ def parse_toml(text: str, name: str) -> dict[str, Any]:
     except tomli.TOMLDecodeError as error:
         hint = explain(text, error.msg, error.lineno)
         raise ConfigFailed([Fault(name, error.lineno, f"is not valid TOML: {hint}")]) from None
-    except RecursionError as error:
-        raise ConfigFailed([Fault(name, 0, f"cannot be read as TOML: {error}")]) from None
+    except RecursionError:
+        raise ConfigFailed([Fault(name, 0, "cannot be read as TOML: it is nested too deeply")]) from None
     except ValueError:
         raise ConfigFailed([Fault(name, 0, "cannot be read as TOML: a number is too long")]) from None
 

@@ -203,6 +203,7 @@ _HINTS: tuple[tuple[str, str | Callable[[re.Match[str], ErrorContext], str | Non
     (r"<name> expected near '[\"'\d]", "write a field with =, not with a colon: name = value"),
     (r"unexpected symbol near '{'", _without_return),
     (r"'}' expected .* near '\w+'", "is there a comma at the end of the line before?"),
+    (r"\AC stack overflow\Z", "the code is nested too deeply: move parts of it to local functions or variables"),
     (r"\Amust return a table, not nothing", 'does the file end with "return { … }"?'),
     (r"\Aattempt to (?:index|call) a boolean value", lambda _, context: _NO_RETURN if context.has_scripts else None),
     (

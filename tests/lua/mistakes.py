@@ -125,6 +125,11 @@ AT_CHECK = (
         {"KIND/a.lua": 'return { id = "x", name = "A", TRIGGER execute = function(ctx) end }'},
     ),
     Mistake(
+        "return " + "(function() return " * 199 + "1" + " end)()" * 199,
+        1,
+        "C stack overflow (the code is nested too deeply: move parts of it to local functions or variables)",
+    ),
+    Mistake(
         'return {\n  id = "x"\n  name = "X",\n}\n',
         3,
         "'}' expected (to close '{' at line 1) near 'name' (is there a comma at the end of the line before?)",

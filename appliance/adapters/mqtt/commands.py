@@ -73,9 +73,12 @@ class Commands:
         if intent.shows:
             self._pending[device_id, entity.announcement.key] = pending
             self._on_pending()
-        for message in intent.messages:
-            await connection.publish(message)
-        await self._await_result(device, entity, intent, pending, command)
+        try:
+            for message in intent.messages:
+                await connection.publish(message)
+            await self._await_result(device, entity, intent, pending, command)
+        finally:
+            pending.ended.set()  # otherwise, `released` would never forget the command
 
     async def notify(self, connection: BrokerConnection, payload: Mapping[str, Value]) -> list[Value]:
         """Send `{message, title?, device_id?}` to each device that displays messages, and return the ids of these
@@ -127,7 +130,6 @@ class Commands:
             is_done = has_ended and not pending.has_failed
         device, entity = self._announced.current(device, entity)
         shown = pending.shown(entity.attributes)
-        pending.ended.set()
         self._show(device, entity, {})
         if is_done:
             return

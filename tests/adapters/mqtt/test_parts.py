@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from appliance.adapters.device_http.session import DeviceSession
 from appliance.adapters.mqtt.aiomqtt_client import Client
 from appliance.adapters.mqtt.announced_devices import AnnouncedDevices
+from appliance.adapters.mqtt.commands import SUPPRESS_SECS
 from appliance.adapters.mqtt.discovery import BIRTH_SECS, RETURN_SECS, Phase
 from appliance.adapters.mqtt.fields import parse_templates
 from appliance.adapters.mqtt.inbox import CROWDED, MAX_MESSAGES, TURN_BYTES, Inbox, Received
@@ -25,7 +26,7 @@ from appliance.adapters.mqtt.messages import Outgoing
 from appliance.adapters.mqtt.out.discovery_payloads import hub_payload
 from appliance.adapters.mqtt.out.topics import HubTopics, discovery_id
 from appliance.adapters.mqtt.refusals import Refusal
-from appliance.errors import BadAnswer, Invalid
+from appliance.errors import BadAnswer, Invalid, Unreachable
 from appliance.home.commands import Command
 from tests.adapters.mqtt.captures import Sent, capture
 from tests.adapters.mqtt.homes import PLAIN
@@ -232,6 +233,21 @@ async def test_a_device_removed_during_its_command_does_not_return(clock: Virtua
     await loop._publish.full_list((), present=())
     await asyncio.wait_for(work, 5)
     assert loop._publish.find("mqtt:x") is None
+
+
+@pytest.mark.parametrize("fault", [Unreachable("the connection is lost"), asyncio.CancelledError()])
+async def test_an_unsent_command_is_forgotten(clock: VirtualClock, fault: BaseException) -> None:
+    def fail() -> None:
+        raise fault
+
+    loop = message_loop(clock)
+    announce(loop, config("switch/x", state_topic="x/state", command_topic="x/set", unique_id="x"))
+    connection: Any = Interrupted(fail)
+    with pytest.raises(type(fault)):
+        await loop.commands.run(connection, "mqtt:x", Command(capability="power", action="on"))
+    await clock.advance(SUPPRESS_SECS, sleepers=0)
+    loop.processor.tick()
+    assert not loop.commands.has_pending
 
 
 MOVING: dict[str, tuple[str, dict[str, Any], dict[str, bytes], Command, tuple[str, bytes]]] = {

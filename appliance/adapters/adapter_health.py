@@ -37,13 +37,13 @@ class AdapterHealth:
     - `lost`: there is no answer. An outage begins, which sets the devices offline and is logged once.
     - `crashed`, `faulted`: `run`, or a command, raised an unexpected exception. Only the runner calls these methods.
 
-    `recovered` is set when an outage ends. `has_started` is set after the adapter's first attempt. `progress` counts
-    progress reports during a start.
+    `on_recovered` is called when an outage ends. `has_started` is set after the adapter's first attempt. `progress`
+    counts progress reports during a start.
     """
 
     def __init__(self, name: str, registry: Registry, bus: Bus, clock: Clock) -> None:
         self.name = name
-        self.recovered = asyncio.Event()
+        self.on_recovered: Callable[[], None] = lambda: None
         self.has_started = asyncio.Event()
         self.progress = 0
         self._registry = registry
@@ -86,7 +86,7 @@ class AdapterHealth:
             self._is_lost = False
             log.info("%s: answers again", self.name)
             self._set_state(ONLINE)
-            self.recovered.set()
+            self.on_recovered()
 
     def lost(self, error: LaresError) -> None:
         """Publish an outage: one event per device, one log line, and one `system.error`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from abc import abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping
@@ -74,7 +75,8 @@ class PollingAdapter(Adapter):
         self.max_silence_secs = max_silence_secs
         self.misses = 0
         self._is_poll_due = False
-        self._wake = self.publish.recovered  # `poll_now` also sets this event
+        self._wake = asyncio.Event()
+        self.publish.on_recovered = self._wake.set
         self._contact_at: float | None = None
         self._is_empty = False
         self._has_too_many = False
@@ -142,7 +144,8 @@ class PollingAdapter(Adapter):
         raise NotImplementedError
 
     def receive(self, message: Any) -> None:
-        """Publish a pushed message. Raise `AdapterFailed` for an unusable message. The message is then ignored."""
+        """Publish the content of a pushed message. Raise `AdapterFailed` for an unusable message. The message is then
+        ignored. Any message ends an outage."""
 
     def describe_answer(self) -> str | None:
         """Describe the last good answer, for the log line about an answer without devices. Return an empty string if
@@ -220,6 +223,9 @@ class PollingAdapter(Adapter):
             self.receive(message)
         except AdapterFailed as error:
             log.debug("%s: unusable pushed message: %s", self.name, error)
+            self.publish.reached()
+        else:
+            self.publish.answered()
 
     async def poll_once(self) -> None:
         """Poll and publish the result. If a command ran during the poll, discard the result, because the reading may

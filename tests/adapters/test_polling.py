@@ -125,6 +125,24 @@ async def test_a_pushed_message_restarts_the_count(bench: Bench) -> None:
     assert bench.power == ("off", "online")
 
 
+@pytest.mark.parametrize("error", [None, WRONG])
+async def test_any_pushed_message_ends_an_outage(
+    bench: Bench, error: BadAnswer | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def receive(_: Any) -> None:
+        if error is not None:
+            raise error
+
+    monkeypatch.setattr(bench.adapter, "receive", receive)
+    await bench.poll(GONE)
+    await bench.poll(GONE)
+    assert bench.power == ("off", "offline")
+    bench.happened.clear()
+    bench.adapter._receive("message")
+    assert bench.power == ("off", "online")
+    assert (events.AdapterAnswered in _kinds(bench.happened)) == (error is None)
+
+
 @pytest.mark.parametrize("between", ["report", WRONG])
 async def test_any_answer_restarts_the_count(bench: Bench, between: str | BadAnswer) -> None:
     await bench.poll(GONE)

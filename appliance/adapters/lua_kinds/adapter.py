@@ -302,10 +302,13 @@ class LuaAdapter(PollingAdapter):
             self._logged.add(place)
             log.warning("%s: %s", self.name, error)
 
+    def _receive(self, message: Any) -> None:
+        """Record only the contact. `_keep_processing` passes the queued message to the file."""
+        self.record_contact()
+
     @asynccontextmanager
     async def open_push(self) -> AsyncIterator[AsyncIterator[Any]]:
-        """Open the connection of `listen`. The base class uses a yielded message only as a sign of contact.
-        `_keep_processing` passes the queued message to the file."""
+        """Open the connection of `listen`."""
         assert self.connection is not None
         try:
             async with self.connection.connect(self.functions.hello, self.functions.find_path) as messages:

@@ -116,9 +116,9 @@ class WledAdapter(PollingAdapter):
     def receive(self, message: Any) -> None:
         """Publish the state. Messages before the first poll are ignored, because the names of the effects are
         unknown."""
+        state = self._read(message)
         if self._effects is not None:
-            self.publish.report(self._report(self._read(message)))
-            self.publish.answered()
+            self.publish.report(self._report(state))
 
     def _read(self, answer: Any) -> Mapping[str, Any]:
         """Return the state in an answer, and keep the answer's `info`. Raise `Unreadable` on failure."""

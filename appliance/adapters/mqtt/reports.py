@@ -21,7 +21,7 @@ The log accepts twice as many lines per minute.
 """
 
 REPEAT_SECS = 3600.0
-"""Seconds until an exceeded limit is reported again, and further faults can be reported."""
+"""Interval at which an exceeded limit is logged again, and `MAX_REPORTED` further faults can be reported."""
 
 MORE_FAULTS = (
     f"more than {MAX_REPORTED} announcements and messages were unusable within an hour; the rest are not listed"
@@ -34,7 +34,7 @@ MAX_COSTLY = 1_000
 
 
 class FaultReports:
-    """FaultReports each unusable announcement once until it is fixed, and each exceeded limit."""
+    """Reports each unusable announcement and message once until it is fixed, and each exceeded limit."""
 
     def __init__(self, publish: Publisher, clock: Clock) -> None:
         self._publish = publish
@@ -79,7 +79,7 @@ class FaultReports:
 
 
 class CostReports:
-    """FaultReports each device and configuration topic that sends too many costly messages once."""
+    """Reports once each device and configuration topic that sends too many costly messages."""
 
     def __init__(self, publish: Publisher, router: Router) -> None:
         self._publish = publish

@@ -2,7 +2,7 @@
 
 Read `base` (the contract of an adapter), `polling` with `confirmation` and `device_http`, and one vendor, such as
 `wled`. Next, follow a command through `dispatch`, `address_gates`, and `adapter_runner`, and the device's report back
-through `publisher` (with `poll_reading`). `adapter_health` reports outages and failures. `kind` and `kinds` are the
+through `publisher` (with `poll_reading`). `health_publisher` reports outages and failures. `kind` and `kinds` are the
 catalog of adapters. `running_adapters` starts and stops the adapter of each section.
 
 `device_json` and `device_xml` parse answers, `replies` matches replies to requests, and `reconnection` opens a

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from msgspec.structs import replace
 
-from appliance.adapters.adapter_health import AdapterHealth
+from appliance.adapters.health_publisher import HealthPublisher
 from appliance.adapters.poll_reading import PollReading
 from appliance.clock import Clock
 from appliance.event_loop import in_steps
@@ -20,7 +20,7 @@ from appliance.home.values import Value
 MAX_OBSERVATIONS_AT_ONCE = 5
 
 
-class Publisher(AdapterHealth):
+class Publisher(HealthPublisher):
     """Publishes the data and health of one adapter. No call blocks. Invalid values are dropped and logged once."""
 
     def __init__(self, name: str, registry: Registry, bus: Bus, clock: Clock) -> None:

@@ -11,7 +11,7 @@ import orjson
 import pytest
 from msgspec.structs import replace
 
-from appliance.adapters.adapter_health import MAX_SET_AT_ONCE
+from appliance.adapters.health_publisher import MAX_SET_AT_ONCE
 from appliance.adapters.publisher import Publisher
 from appliance.clock import Clock
 from appliance.errors import NotFound, Unreachable

@@ -1,4 +1,4 @@
-"""The health of one adapter: starts, answers, outages, and failures."""
+"""Publishes the health of one adapter: starts, answers, outages, and failures."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MAX_SET_AT_ONCE = 32
 log = logging.getLogger("adapters")
 
 
-class AdapterHealth:
+class HealthPublisher:
     """Publishes the health of one adapter. No call blocks.
 
     These methods set the adapter's health, from good to bad:

@@ -6,9 +6,9 @@ entity), `home_assistant_announcements` and `tasmota/announcements` (which conve
 `announcement_store`, `announced_devices`, `grouping`, `device_ids`, and `device_builder` (from stored announcements
 to devices), `device`, `component_classes` and `platforms/` (components: keys, state, and commands), `router` (maps
 topics to entities), `subscriptions`, `message_processor` (processes messages), `changed_devices` (publishes changes),
-`commands` (commands and their results), `refusals` and `reports` (faults and exceeded limits), `retained_messages`
-(the hub's own messages), and `stored_texts` (texts kept across restarts). `templates/` renders announced templates
-within limits. `out/` publishes this hub's devices.
+`commands` and `pending_command` (commands and their results), `refusals` and `reports` (faults and exceeded limits),
+`retained_messages` (the hub's own messages), and `stored_texts` (texts kept across restarts). `templates/` renders
+announced templates within limits. `out/` publishes this hub's devices.
 
 A message takes this path: 1. `aiomqtt_client` reads it from the socket, and calls `Inbox.put`. 2.
 `MessageLoop.keep_reading` takes messages from the inbox, and processes them in steps. `Budget` parks a message that

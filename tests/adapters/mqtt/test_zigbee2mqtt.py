@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 from msgspec import Struct, field
 
-from appliance.adapters.mqtt.commands import PendingCommand
 from appliance.adapters.mqtt.device import MqttDevice
 from appliance.adapters.mqtt.messages import Message, Outgoing
+from appliance.adapters.mqtt.pending_command import PendingCommand
 from appliance.adapters.mqtt.platforms.entity import Entity
 from appliance.errors import LaresError
 from appliance.home.command_specs import CommandSpec, check_offered

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 
 from appliance.adapters.base import Adapter, AdapterContext, CommandResult, Operation, Picture
 from appliance.adapters.confirmation import RESULT_SECS
-from appliance.adapters.mqtt.client import Broker, BrokerConnection, keep_connected
+from appliance.adapters.mqtt.broker import Broker, BrokerConnection
+from appliance.adapters.mqtt.broker_reconnection import BrokerReconnection
 from appliance.adapters.mqtt.kind import Mqtt
 from appliance.adapters.mqtt.message_loop import MessageLoop
 from appliance.adapters.mqtt.messages import outgoing_of
@@ -46,7 +47,7 @@ class MqttAdapter(Adapter):
         loop = MessageLoop(self._settings, hub_id, status, self.publish, self.clock, self._locale, stopped)
         self.loop = loop
         broker = Broker(self._settings, await client_id_of(self.name, self._secrets), status, loop.inbox.put)
-        connecting = keep_connected(broker, self.clock, loop.run_session, self._publish_loss)
+        connecting = BrokerReconnection(broker, self.clock, loop.run_session, self._publish_loss).run()
         await run_together(connecting, loop.keep_reading(), loop.keep_time())
 
     async def __aexit__(self, *_: object) -> None:

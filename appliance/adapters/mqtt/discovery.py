@@ -17,7 +17,7 @@ from enum import IntEnum
 
 from appliance.adapters.mqtt.announced_devices import AnnouncedDevices
 from appliance.adapters.mqtt.announcement import parse_config
-from appliance.adapters.mqtt.client import BrokerConnection
+from appliance.adapters.mqtt.broker import BrokerConnection
 from appliance.adapters.mqtt.fields import MAX_QUICK_CHARS, parse_templates
 from appliance.adapters.mqtt.inbox import Inbox, Received
 from appliance.adapters.mqtt.kind import Mqtt

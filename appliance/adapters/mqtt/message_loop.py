@@ -17,9 +17,9 @@ from functools import partial
 
 from appliance.adapters.mqtt.announced_devices import AnnouncedDevices
 from appliance.adapters.mqtt.announcement_store import AnnouncementStore
+from appliance.adapters.mqtt.broker import BrokerConnection
 from appliance.adapters.mqtt.budget import Budget
 from appliance.adapters.mqtt.changed_devices import ChangedDevices
-from appliance.adapters.mqtt.client import BrokerConnection
 from appliance.adapters.mqtt.commands import Commands
 from appliance.adapters.mqtt.deadlines import Deadlines
 from appliance.adapters.mqtt.discovery import Discovery

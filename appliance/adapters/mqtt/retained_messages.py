@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from appliance.adapters.mqtt.client import BrokerConnection
+from appliance.adapters.mqtt.broker import BrokerConnection
 from appliance.adapters.mqtt.inbox import Received
 from appliance.adapters.mqtt.messages import retained
 from appliance.clock import Clock

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from appliance.adapters.mqtt.client import BrokerConnection
+from appliance.adapters.mqtt.broker import BrokerConnection
 from appliance.adapters.mqtt.router import Router
 
 

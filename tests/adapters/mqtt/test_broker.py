@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from appliance.adapters.mqtt import client as hub
+from appliance.adapters.mqtt import broker as hub
+from appliance.adapters.mqtt.broker_reconnection import BrokerReconnection
 from appliance.adapters.mqtt.inbox import Received
 from appliance.adapters.mqtt.kind import Mqtt
 from appliance.adapters.mqtt.messages import Outgoing
@@ -47,9 +48,8 @@ async def losing(ours: hub.Broker, clock: Clock) -> AsyncIterator[tuple[asyncio.
         connected.set()
         await asyncio.Event().wait()
 
-    keeping = asyncio.create_task(
-        hub.keep_connected(ours, clock, session, lambda error: losses.put_nowait(str(error)))
-    )
+    reconnection = BrokerReconnection(ours, clock, session, lambda error: losses.put_nowait(str(error)))
+    keeping = asyncio.create_task(reconnection.run())
     try:
         yield connected, losses
     finally:

@@ -12,7 +12,8 @@ from urllib.parse import unquote
 
 import orjson
 
-from appliance.adapters.mqtt.client import Broker, BrokerConnection, keep_connected
+from appliance.adapters.mqtt.broker import Broker, BrokerConnection
+from appliance.adapters.mqtt.broker_reconnection import BrokerReconnection
 from appliance.adapters.mqtt.inbox import Received
 from appliance.adapters.mqtt.kind import Mqtt
 from appliance.adapters.mqtt.messages import Outgoing, retained
@@ -98,9 +99,12 @@ class HubPublisher:
         commands = CommandQueues(self._tasks, self._run_command, self._answer)
         receive = partial(self._on_message, commands)
         broker = Broker(self._settings, self._client_id, self._topics.status, receive)
+        reconnection = BrokerReconnection(
+            broker, self._clock, self._session, lambda error: log.debug("publishing: %s", error)
+        )
         forget = self._home.bus.listen(self._on_event)
         try:
-            await keep_connected(broker, self._clock, self._session, lambda error: log.debug("publishing: %s", error))
+            await reconnection.run()
         finally:
             forget()
 

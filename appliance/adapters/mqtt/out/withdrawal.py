@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 
 from appliance.adapters.base import Secrets
-from appliance.adapters.mqtt.client import Broker, BrokerConnection
+from appliance.adapters.mqtt.broker import Broker, BrokerConnection
 from appliance.adapters.mqtt.inbox import Received
 from appliance.adapters.mqtt.kind import Mqtt
 from appliance.adapters.mqtt.messages import retained

@@ -5,10 +5,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import math
 import re
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -20,13 +19,10 @@ from appliance.adapters.mqtt.aiomqtt_client import Client
 from appliance.adapters.mqtt.inbox import Received
 from appliance.adapters.mqtt.kind import Mqtt
 from appliance.adapters.mqtt.messages import Outgoing
-from appliance.adapters.reconnection import keep_open
 from appliance.adapters.secret_files import read_secret
 from appliance.adapters.tls import open_tls, share_tls
-from appliance.clock import Clock
 from appliance.computing import compute_alone
 from appliance.errors import AdapterFailed, Unreachable
-from appliance.tasks import MAX_BACK_OFF_SECS, back_off, run_together
 
 BROKER_TIMEOUT_SECS = 5.0
 """Time limit for the broker to accept a connection or a subscription."""
@@ -36,13 +32,6 @@ DISCONNECT_SECS = 0.5
 
 KEEPALIVE_SECS = 60
 """Seconds without a packet after which a ping is sent."""
-
-TAKEN_WITHIN_SECS = 60.0
-"""If another client takes over the session twice within these seconds, the pauses between connections grow."""
-
-MAX_TAKEN_SECS = 10.0
-"""If a connection is lost within these seconds, another client may have taken over the session. MQTT 3.1.1 reports no
-reason."""
 
 END_SECS = 0.25
 """Time limit for a stopping broker to close a connection that it still accepted."""
@@ -237,48 +226,6 @@ class Broker:
         if code in _BAD_CREDENTIALS:
             return BrokerRefused(f"{self.address} rejects the username or password; check both in the section")
         return Unreachable(f"{self.address} rejects the connection ({_reason(error)})")
-
-
-async def keep_connected(
-    broker: Broker,
-    clock: Clock,
-    session: Callable[[BrokerConnection], Coroutine[Any, Any, None]],
-    on_lost: Callable[[Unreachable], None],
-) -> None:
-    """Run a session on each connection, and reconnect after a pause, until cancelled.
-
-    A successful connection resets the pauses. If another client repeatedly takes over the session, the pauses grow,
-    so that two hubs do not keep disconnecting each other.
-    """
-    taken_at, pause, is_stable = -math.inf, 0.0, False
-
-    async def connect() -> None:
-        nonlocal taken_at, is_stable
-        began, is_stable = -math.inf, False
-        try:
-            async with broker.connect() as connection:
-                began = clock.monotonic()
-                is_stable = began - taken_at > TAKEN_WITHIN_SECS + pause
-                await run_together(connection.until_lost(), session(connection))
-        except Unreachable as error:
-            is_short = clock.monotonic() - began <= MAX_TAKEN_SECS
-            if began == -math.inf:
-                taken_at = -math.inf  # a broker that did not answer has not accepted another client either
-            elif not isinstance(error, NoBroker) and is_short and not await broker.has_ended():
-                is_again = clock.monotonic() - taken_at <= TAKEN_WITHIN_SECS + pause
-                taken_at = clock.monotonic()
-                if is_again:
-                    raise Unreachable(broker.conflict()) from None
-            raise
-
-    def on_end(error: AdapterFailed | None, failures: int) -> float:
-        nonlocal pause
-        pause = MAX_BACK_OFF_SECS if isinstance(error, BrokerRefused) else back_off(failures)
-        if isinstance(error, Unreachable):
-            on_lost(error)
-        return pause
-
-    await keep_open(clock, connect, on_end, is_stable=lambda: is_stable)
 
 
 def _password(settings: Mqtt) -> str | None:

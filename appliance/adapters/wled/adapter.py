@@ -30,11 +30,11 @@ MALFORMED = (AttributeError, Invalid, KeyError, TypeError, ValueError, IndexErro
 _REMOVED_STOPS = (0, -1)
 """If `stop` has one of these values, the segment has been removed."""
 
-WHOLE = (
-    CommandSpec(capability="brightness", actions=("set",), min=1, max=100),
-    CommandSpec(capability="power", actions=("on", "off", "toggle")),
-)
-SEGMENT = (WHOLE[0], CommandSpec(capability="color_rgb", actions=("set",)), WHOLE[1])
+BRIGHTNESS = CommandSpec(capability="brightness", actions=("set",), min=1, max=100)
+COLOR = CommandSpec(capability="color_rgb", actions=("set",))
+POWER = CommandSpec(capability="power", actions=("on", "off", "toggle"))
+WHOLE = (BRIGHTNESS, POWER)
+SEGMENT = (BRIGHTNESS, COLOR, POWER)
 
 log = logging.getLogger("adapters")
 
@@ -195,7 +195,7 @@ def _commands_of(effects: tuple[str, ...]) -> tuple[CommandSpec, ...]:
     if not names:
         return SEGMENT
     effect = CommandSpec(capability=EFFECT, actions=("set",), type="enum", values=tuple(names))
-    return (*SEGMENT[:2], effect, SEGMENT[2])  # sorted by capability, as the registry stores them
+    return (BRIGHTNESS, COLOR, effect, POWER)  # sorted by capability, as the registry stores them
 
 
 def _light(part: Mapping[str, Any]) -> tuple[dict[str, Value], dict[str, str]]:

@@ -54,7 +54,7 @@ class LightChange(Struct, frozen=True):
 
     `name` and `value` are the property in the light's own notation: `brightness`, `color_temp`, `rgb`, `hs`, `xy`,
     `white` (the whole light), `whites` (the white channels of a light with colours, by attribute), `effect`, or
-    `flash` (short or long). `shows` contains the values that confirm the command.
+    `flash` (short or long). `shows` contains the value that the property then has in Lares.
     """
 
     power: str
@@ -78,7 +78,11 @@ class LightEntity(Entity):
 
     def write_change(self, command: Command) -> Intent:
         change = self.change(command)
-        return Intent(messages=self.messages(change, command), shows={"power": change.power, **change.shows})
+        return Intent(messages=self.messages(change, command), shows=self.shows_of(change))
+
+    def shows_of(self, change: LightChange) -> Update:
+        """Return the values that confirm the command of a change."""
+        return {"power": change.power, **change.shows}
 
     def offer_all(self, *, can_switch: bool = True) -> None:
         """Offer all properties of the schema, and claim their capabilities."""

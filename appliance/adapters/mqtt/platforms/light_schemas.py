@@ -7,12 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import orjson
-from msgspec.structs import replace
 
 from appliance.adapters.mqtt.fields import is_unreadable
 from appliance.adapters.mqtt.messages import Outgoing, parse_object
 from appliance.adapters.mqtt.platforms.entity import PayloadParser
-from appliance.adapters.mqtt.platforms.intent import Intent
 from appliance.adapters.mqtt.platforms.light import (
     COLOR_OF_MODE,
     NOTATIONS,
@@ -91,9 +89,8 @@ class TopicLight(LightEntity):
         whites = self.whites_update(parts[count:]) if notation == "rgb" else {}
         return self._of_notation(notation, {**color_of(notation, parts[:count]), **whites})
 
-    def write_change(self, command: Command) -> Intent:
-        intent, change = super().write_change(command), self.change(command)
-        return replace(intent, shows=change.shows) if change.name and not self._switches_on(change) else intent
+    def shows_of(self, change: LightChange) -> Update:
+        return change.shows if change.name and not self._switches_on(change) else super().shows_of(change)
 
     def _switches_on(self, change: LightChange) -> bool:
         """Return whether a property needs an additional message that switches the light on."""

@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from msgspec.structs import replace
-
 from appliance.adapters.mqtt.messages import Outgoing, parse_object
-from appliance.adapters.mqtt.platforms.intent import Intent
 from appliance.adapters.mqtt.platforms.light import LightChange, LightEntity, color_of
 from appliance.adapters.mqtt.platforms.payloads import Update
 from appliance.adapters.mqtt.tasmota.announcements import CCT, RGB, RGBCCT, RGBW
@@ -92,12 +89,11 @@ class TasmotaLight(LightEntity):
             return {**self.mode_update("hs"), **color_of("hs", color)}
         return {}
 
-    def write_change(self, command: Command) -> Intent:
-        intent, change = super().write_change(command), self.change(command)
+    def shows_of(self, change: LightChange) -> Update:
         if change.name == "effect":
             shown = self._scheme(SCHEMES.index(change.value))
-            return replace(intent, shows={key: value for key, value in shown.items() if value is not None})
-        return intent
+            return {key: value for key, value in shown.items() if value is not None}
+        return super().shows_of(change)
 
     def messages(self, change: LightChange, command: Command) -> tuple[Outgoing, ...]:
         """Return the commands of a requested fade, followed by the commands of the property. Unless SetOption20 is

@@ -8,7 +8,7 @@ from appliance.adapters.mqtt.announcement import Announcement
 from appliance.adapters.mqtt.announcement_store import AnnouncementStore
 from appliance.adapters.mqtt.device import MqttDevice
 from appliance.adapters.mqtt.device_builder import build_devices
-from appliance.adapters.mqtt.device_ids import DeviceNames
+from appliance.adapters.mqtt.device_ids import DeviceSlugs
 from appliance.adapters.mqtt.fields import parse_templates
 from appliance.adapters.mqtt.grouping import MARKER_KINDS, group_announcements, markers_of
 from appliance.adapters.mqtt.platforms.entity import Entity
@@ -31,8 +31,8 @@ class AnnouncedDevices:
         self.refusals = refusals
         self._section = section
         self._locale = locale
-        self._names = DeviceNames()
-        self._expected: Mapping[str, str] = {}  # identifiers by the device's name
+        self._slugs = DeviceSlugs()
+        self._expected: Mapping[str, str] = {}  # identifiers by the device's slug
         self._built: dict[str, tuple[list[Announcement], list[MqttDevice]]] = {}
 
     def current(self, device: MqttDevice, entity: Entity) -> tuple[MqttDevice, Entity]:
@@ -44,12 +44,12 @@ class AnnouncedDevices:
     def expect(self, known: Mapping[str, str]) -> None:
         """Expect the devices in `known` to be announced again. `known` contains identifiers by device id.
 
-        Expected devices keep their names. If there are too many devices, expected devices take precedence, then
+        Expected devices keep their slugs. If there are too many devices, expected devices take precedence, then
         existing devices.
         """
-        names = {id_.removeprefix(f"{self._section}:"): identifier for id_, identifier in known.items()}
-        self._expected = names
-        self._names.reserve({name: identifier for name, identifier in names.items() if identifier})
+        slugs = {id_.removeprefix(f"{self._section}:"): identifier for id_, identifier in known.items()}
+        self._expected = slugs
+        self._slugs.reserve({slug: identifier for slug, identifier in slugs.items() if identifier})
 
     def end_waiting(self) -> None:
         """Stop waiting for known devices, so that new devices can take their places."""
@@ -61,25 +61,25 @@ class AnnouncedDevices:
         The next rebuild handles configurations that arrive meanwhile.
         """
         announcements = self.store.included()
-        groups, doubles = yield from group_announcements(announcements, self._names, self.store.device_ids)
+        groups, doubles = yield from group_announcements(announcements, self._slugs, self.store.device_ids)
         self.refusals.note_doubles(doubles)
         built: dict[str, tuple[list[Announcement], list[MqttDevice]]] = {}
         rebuilt: list[MqttDevice] = []
-        for name in self._choose_devices(groups):
-            known = self._built.get(name)
-            if known is None or known[0] != groups[name]:
-                for announcement in groups[name]:
+        for slug in self._choose_devices(groups):
+            known = self._built.get(slug)
+            if known is None or known[0] != groups[slug]:
+                for announcement in groups[slug]:
                     yield from parse_templates([announcement.config, *announcement.availability])
                 former = () if known is None else {each.key for each in known[0]}
-                id_ = f"{self._section}:{name}"
-                devices = yield from build_devices(id_, groups[name], self.refusals, former, self._locale)
+                id_ = f"{self._section}:{slug}"
+                devices = yield from build_devices(id_, groups[slug], self.refusals, former, self._locale)
                 rebuilt.extend(devices)
-                known = (groups[name], devices)
-            built[name] = known
+                known = (groups[slug], devices)
+            built[slug] = known
             yield
-        for name in self._built.keys() - built.keys():
-            self.refusals.note_crowded(f"{self._section}:{name}", None)
-            del self._built[name]  # freeing thousands of devices at once would take long
+        for slug in self._built.keys() - built.keys():
+            self.refusals.note_crowded(f"{self._section}:{slug}", None)
+            del self._built[slug]  # freeing thousands of devices at once would take long
             yield
         self._built = built
         self.devices = {device.id: device for _, devices in built.values() for device in devices}
@@ -92,7 +92,7 @@ class AnnouncedDevices:
         return [device for device in rebuilt if self.devices.get(device.id) is device]
 
     def _choose_devices(self, groups: Collection[str]) -> list[str]:
-        """Return the sorted names of the devices within the limit. Existing devices take precedence.
+        """Return the sorted slugs of the devices within the limit. Existing devices take precedence.
 
         A known device has a reserved place until its announcement arrives.
         """
@@ -102,8 +102,8 @@ class AnnouncedDevices:
         self.refusals.note_limit(
             "devices", f"the broker announces {len(groups)} devices, but Lares uses only {MAX_BROKER_DEVICES}"
         )
-        first = [name for name in groups if name in self._expected or name in self._built]
-        others = [name for name in groups if name not in self._expected and name not in self._built]
+        first = [slug for slug in groups if slug in self._expected or slug in self._built]
+        others = [slug for slug in groups if slug not in self._expected and slug not in self._built]
         room = MAX_BROKER_DEVICES - len(first) - len(self._expected.keys() - set(groups))
         return sorted((first + others[: max(room, 0)])[:MAX_BROKER_DEVICES])
 
@@ -115,8 +115,8 @@ class AnnouncedDevices:
             for entity in device.entities if is_full else ():
                 markers.update(markers_of(entity.announcement))
             yield
-        for name, identifier in self._expected.items() if is_full else ():
-            markers.add(f"name {name.partition(':')[0]}")
+        for slug, identifier in self._expected.items() if is_full else ():
+            markers.add(f"slug {slug.partition(':')[0]}")
             markers.update(f"{kind} {identifier}" for kind in MARKER_KINDS if identifier)
         self.store.set_devices(ids, markers if is_full else None)
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from appliance.adapters.mqtt.announcement import Announcement, parse_config
 from appliance.adapters.mqtt.component_classes import COMPONENTS, build_entity, unsupported
-from appliance.adapters.mqtt.grouping import markers_of, name_markers_of
+from appliance.adapters.mqtt.grouping import markers_of, slug_markers_of
 from appliance.adapters.mqtt.home_assistant_announcements import parse_announcements
 from appliance.adapters.mqtt.messages import Outgoing
 from appliance.adapters.mqtt.out.topics import HubTopics
@@ -63,7 +63,7 @@ class AnnouncementStore:
 
     def set_devices(self, device_ids: Mapping[str, str], known_markers: Container[str] | None) -> None:
         """Set `device_ids` after the devices were built. `known_markers` is given while there are too many devices.
-        It contains the markers of the used devices, and the identifiers and names of the expected devices."""
+        It contains the markers of the used devices, and the identifiers and slugs of the expected devices."""
         self.device_ids, self._known_markers = device_ids, known_markers
 
     def is_config(self, topic: str) -> bool:
@@ -127,7 +127,7 @@ class AnnouncementStore:
         known = self._known_markers
         if known is None or any(marker in known for each in found for marker in markers_of(each)):
             return True
-        if any(marker in known for each in found for marker in name_markers_of(each)):
+        if any(marker in known for each in found for marker in slug_markers_of(each)):
             return True
         self._unused_room -= 1
         return self._unused_room >= 0

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 
-NAME_DIGITS = 6
+SLUG_DIGITS = 6
 """Number of hexadecimal digits that distinguish ambiguous slugs."""
 
 
@@ -23,10 +23,10 @@ def slug_with_digits(identifier: str) -> str:
 
 def digits_of(text: str) -> str:
     """Return the first digits of the text's SHA-256, to distinguish identifiers with the same slug."""
-    return hashlib.sha256(text.encode(errors="replace")).hexdigest()[:NAME_DIGITS]
+    return hashlib.sha256(text.encode(errors="replace")).hexdigest()[:SLUG_DIGITS]
 
 
-class DeviceNames:
+class DeviceSlugs:
     """The unique slug of each announced identifier. A slug does not change while its identifier is announced.
 
     Digits are added if the identifier has a letter or digit outside of ASCII, or if the plain slug is in use. Slugs
@@ -35,22 +35,22 @@ class DeviceNames:
 
     def __init__(self) -> None:
         self._known: Mapping[str, str] = {}
-        self._names: dict[str, str] = {}
+        self._slugs: dict[str, str] = {}
         self._owners: dict[str, str] = {}
 
     def reserve(self, known: Mapping[str, str]) -> None:
         """Reserve the slugs of an earlier run for their identifiers."""
         self._known = known
 
-    def name(self, identifier: str) -> str:
-        if identifier not in self._names:
+    def slug_of(self, identifier: str) -> str:
+        if identifier not in self._slugs:
             plain, full = slug(identifier), slug_with_digits(identifier)
             is_taken = any(owners.get(plain, identifier) != identifier for owners in (self._owners, self._known))
             has_digits = any(each.isalnum() and not each.isascii() for each in identifier)
-            self._names[identifier] = full if has_digits or is_taken or full in self._known else plain
-            self._owners.setdefault(self._names[identifier], identifier)
-        return self._names[identifier]
+            self._slugs[identifier] = full if has_digits or is_taken or full in self._known else plain
+            self._owners.setdefault(self._slugs[identifier], identifier)
+        return self._slugs[identifier]
 
     def keep_only(self, identifiers: AbstractSet[str]) -> None:
-        self._names = {identifier: name for identifier, name in self._names.items() if identifier in identifiers}
-        self._owners = {name: identifier for identifier, name in self._names.items()}
+        self._slugs = {identifier: each for identifier, each in self._slugs.items() if identifier in identifiers}
+        self._owners = {each: identifier for identifier, each in self._slugs.items()}

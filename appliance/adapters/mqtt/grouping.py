@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Container, Generator, Iterable, Sequence
 
 from appliance.adapters.mqtt.announcement import Announcement
-from appliance.adapters.mqtt.device_ids import DeviceNames, slug, slug_with_digits
+from appliance.adapters.mqtt.device_ids import DeviceSlugs, slug, slug_with_digits
 
 MARKER_KINDS = ("identifier", "connection", "alone")
 
 
 def group_announcements(
-    announcements: Iterable[Announcement], names: DeviceNames, present: Container[str]
+    announcements: Iterable[Announcement], slugs: DeviceSlugs, present: Container[str]
 ) -> Generator[None, None, tuple[dict[str, list[Announcement]], dict[str, tuple[str, str]]]]:
     """Return each device's announcements by the device's slug, and the ignored announcements. Each step handles one
     announcement.
@@ -41,15 +41,15 @@ def group_announcements(
     for each in chosen.values():
         together.setdefault(_root(roots, markers_of(each)[0]), []).append(each)
         yield
-    named: dict[str, list[Announcement]] = {}
+    by_slug: dict[str, list[Announcement]] = {}
     identifiers: set[str] = set()
     for members in together.values():
         identifier = identifier_of(members)
         identifiers.add(identifier)
-        named[names.name(identifier)] = sorted(members, key=lambda each: each.key)
+        by_slug[slugs.slug_of(identifier)] = sorted(members, key=lambda each: each.key)
         yield
-    names.keep_only(identifiers)
-    return named, doubles
+    slugs.keep_only(identifiers)
+    return by_slug, doubles
 
 
 def markers_of(announcement: Announcement) -> list[str]:
@@ -62,10 +62,10 @@ def markers_of(announcement: Announcement) -> list[str]:
     return found or [f"alone {announcement.unique_id or announcement.object_id}"]
 
 
-def name_markers_of(announcement: Announcement) -> list[str]:
-    """Return the names that the announcement's device can have, each after the word `name`."""
+def slug_markers_of(announcement: Announcement) -> list[str]:
+    """Return the slugs that the announcement's device can have, each after the word `slug`."""
     texts = [each.partition(" ")[2] for each in markers_of(announcement)]
-    return [f"name {name(each)}" for each in texts for name in (slug, slug_with_digits)]
+    return [f"slug {convert(each)}" for each in texts for convert in (slug, slug_with_digits)]
 
 
 def _root(roots: dict[str, str], marker: str) -> str:
@@ -77,7 +77,7 @@ def _root(roots: dict[str, str], marker: str) -> str:
 
 
 def identifier_of(members: Sequence[Announcement]) -> str:
-    """Return the identifier that names a device, independently of the order of announcements."""
+    """Return the identifier that determines a device's slug, independently of the order of announcements."""
     identifiers = [each.device.identifiers[0] for each in members if each.device.identifiers]
     connections = [each.device.connections[0] for each in members if each.device.connections]
     alone = [each.unique_id or each.object_id for each in members]

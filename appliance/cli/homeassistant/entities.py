@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from appliance.adapters.mqtt.device_ids import DeviceNames, slug
+from appliance.adapters.mqtt.device_ids import DeviceSlugs, slug
 from appliance.cli.homeassistant.helper_entities import HELPERS, helper_value
 from appliance.cli.homeassistant.installation import Installation
 from appliance.cli.homeassistant.known_devices import KnownDevice, KnownDevices, code_of
@@ -138,7 +138,7 @@ class Entities:
         self.snapshots: set[str] = set()
         self.section = section
         self._places = Places(installation)
-        self._names = DeviceNames()
+        self._slugs = DeviceSlugs()
         helpers = {*installation.entities, *installation.helpers}
         self._helper_names = Counter(each.partition(".")[2] for each in helpers if each.split(".")[0] in HELPERS)
         self._known = KnownDevices(known.values())
@@ -153,7 +153,7 @@ class Entities:
         """Return the Lares id of a device in the registry, or None if the id is unknown."""
         for domain, identifier in ha_device.identifiers:
             if domain == "mqtt":
-                return f"{self.section}:{self._names.name(identifier)}"
+                return f"{self.section}:{self._slugs.slug_of(identifier)}"
         if ha_device.id in self._tasmota and ha_device.connections:
             return f"{self.section}:{code_of(ha_device.connections[0])}"
         stated = [each for _, each in ha_device.identifiers] + [*ha_device.connections]

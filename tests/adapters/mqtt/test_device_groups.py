@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from appliance.adapters.mqtt.announcement import Announcement, DeviceFacts, DiscoveryProtocol
-from appliance.adapters.mqtt.device_ids import DeviceNames
+from appliance.adapters.mqtt.device_ids import DeviceSlugs
 from appliance.adapters.mqtt.grouping import group_announcements
 from tests.adapters.mqtt.captures import Sent
 from tests.adapters.mqtt.table import new_catalog, run_steps, take
@@ -29,13 +29,13 @@ def entity(number: int, *identifiers: str) -> Announcement:
     )
 
 
-def groups(announced: Iterable[Announcement], names: DeviceNames | None = None) -> dict[str, list[Announcement]]:
-    named, _ = run_steps(group_announcements(announced, names or DeviceNames(), ()))
-    return named
+def groups(announced: Iterable[Announcement], slugs: DeviceSlugs | None = None) -> dict[str, list[Announcement]]:
+    by_slug, _ = run_steps(group_announcements(announced, slugs or DeviceSlugs(), ()))
+    return by_slug
 
 
-def names_of(*identifiers: str, names: DeviceNames | None = None) -> list[str]:
-    return list(groups([entity(number, each) for number, each in enumerate(identifiers)], names))
+def slugs_of(*identifiers: str, slugs: DeviceSlugs | None = None) -> list[str]:
+    return list(groups([entity(number, each) for number, each in enumerate(identifiers)], slugs))
 
 
 def digits(identifier: str) -> str:
@@ -52,21 +52,21 @@ def test_slugs_have_digits_if_they_would_be_ambiguous() -> None:
         (("a-b", "a_b", "a b"), ["a_b", f"a_b_{digits('a_b')}", f"a_b_{digits('a b')}"]),
     ]
     for identifiers, expected in table:
-        assert names_of(*identifiers) == expected
+        assert slugs_of(*identifiers) == expected
 
 
 def test_a_device_keeps_its_id_over_other_announcements_and_restarts() -> None:
-    names = DeviceNames()
+    slugs = DeviceSlugs()
     first = f"a_b_{digits('a_b')}"
-    assert names_of("a-b", "a_b", names=names) == ["a_b", first]
-    assert names_of("a_b", "a-b", names=names) == [first, "a_b"]
-    assert names_of("a_b", names=names) == [first]
-    restarted = DeviceNames()
+    assert slugs_of("a-b", "a_b", slugs=slugs) == ["a_b", first]
+    assert slugs_of("a_b", "a-b", slugs=slugs) == [first, "a_b"]
+    assert slugs_of("a_b", slugs=slugs) == [first]
+    restarted = DeviceSlugs()
     restarted.reserve({"a_b": "a-b", first: "a_b"})
-    assert names_of("a_b", "a-b", names=restarted) == [first, "a_b"]
-    newcomer = DeviceNames()
+    assert slugs_of("a_b", "a-b", slugs=restarted) == [first, "a_b"]
+    newcomer = DeviceSlugs()
     newcomer.reserve({"a_b": "a-b"})
-    assert names_of("a b", "a-b", names=newcomer) == [f"a_b_{digits('a b')}", "a_b"]
+    assert slugs_of("a b", "a-b", slugs=newcomer) == [f"a_b_{digits('a b')}", "a_b"]
 
 
 @pytest.mark.slow
@@ -74,7 +74,7 @@ def test_ten_thousand_chained_identifiers_are_one_device_in_few_steps() -> None:
     for order in (1, -1):
         chain = [entity(number, f"i{number}", f"i{number + 1}") for number in range(10_000)][::order]
         assert [len(members) for members in groups(chain).values()] == [10_000]
-        assert sum(1 for _ in group_announcements(chain, DeviceNames(), ())) < 4 * len(chain)
+        assert sum(1 for _ in group_announcements(chain, DeviceSlugs(), ())) < 4 * len(chain)
 
 
 @pytest.mark.parametrize(

@@ -27,13 +27,13 @@ from appliance.store.month_files import HISTORY_FOLDER
 from appliance.store.record_keys import CARD, MASTER_KEY
 from appliance.store.restore import (
     HISTORY_STAGE,
-    finish,
-    forget,
+    finish_interrupted,
+    forget_document,
     forget_history,
     place_history,
-    prepare,
-    replace_by_pending,
+    place_staged_document,
     replace_document,
+    stage_document,
     stage_history,
 )
 from appliance.store.saved_files import merge_versions
@@ -73,11 +73,18 @@ def _restore_all(
 ) -> tuple[list[Path], str]:
     """Replace the configuration, the document and, if the archive contains it, the history.
 
+    1. Finish an earlier restore that was interrupted.
+    2. Stage the history and the document.
+    3. Swap the configuration folder. From this commit on, the next start completes an interrupted restore.
+    4. Place the document and the history.
+    5. Remove the marker.
+
+    If no configuration file is restored, there is no folder to swap, and placing the document commits the restore.
     Return the paths of the replaced files, and a sentence about the history.
     """
     stamp = _free_stamp(data_dir, file.parent.parent)
     with _filesystem_errors(data_dir), as_owner(data_dir):
-        finish(data_dir, stamp)
+        finish_interrupted(data_dir, stamp)
     with as_owner(data_dir):
         count = _stage_history(data_dir, found)
     try:
@@ -88,7 +95,7 @@ def _restore_all(
         raise
     with as_owner(data_dir):
         kept += _place_history(data_dir, stamp)
-        forget(data_dir)
+        forget_document(data_dir)
     (file.parent / MARKER).unlink(missing_ok=True)
     with as_owner(data_dir):
         _merge_versions(data_dir, found.versions)
@@ -161,16 +168,16 @@ def _replace_both(
     write_stage(folder, {**files, PurePosixPath(MARKER): token.encode()}, stamp, data_dir.stat().st_gid)
     try:
         with as_owner(data_dir):
-            prepare(data_dir, values, folder / MARKER, token, own=OWN)
+            stage_document(data_dir, values, folder / MARKER, token, own=OWN)
         swap(folder, old)
         with as_owner(data_dir):
-            kept += replace_by_pending(data_dir, stamp) or []
+            kept += place_staged_document(data_dir, stamp) or []
     # Ctrl-C has the same effect as a kill. The next start finishes the restore if the folder was replaced, and
     # otherwise discards it.
     except Exception:
         swap_back(folder, old)
         with as_owner(data_dir):
-            forget(data_dir)
+            forget_document(data_dir)
         raise
     return kept
 

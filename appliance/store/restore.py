@@ -46,34 +46,34 @@ TRIES = 50
 """Maximum number of attempts to read a document while a running hub replaces its files."""
 
 
-def prepare(folder: Path, values: Mapping[str, Any], marker: Path, token: str, *, own: Iterable[str]) -> None:
-    """Stage the values durably. Staged values have no effect until `finish`. Raise `OSError` on failure."""
+def stage_document(folder: Path, values: Mapping[str, Any], marker: Path, token: str, *, own: Iterable[str]) -> None:
+    """Stage the values durably. They have no effect until `place_staged_document`. Raise `OSError` on failure."""
     pending = {"token": token, "marker": quote(os.fsencode(marker)), OWN_FIELD: list(own), "values": dict(values)}
     write_file(folder / PENDING, orjson.dumps(pending))
 
 
-def forget(folder: Path) -> None:
+def forget_document(folder: Path) -> None:
     """Remove the staged values. Raise `OSError` on failure."""
     if (folder / PENDING).exists():
         (folder / PENDING).unlink()
         sync_folder(folder)
 
 
-def finish(folder: Path, stamp: str) -> list[Path]:
+def finish_interrupted(folder: Path, stamp: str) -> list[Path]:
     """Install the staged document and history if their marker exists; otherwise, remove them. The caller must hold
     the lock.
 
     Return the paths of the old files. Raise `OSError` on failure; the caller can retry.
     """
-    kept = replace_by_pending(folder, stamp)
+    kept = place_staged_document(folder, stamp)
     if kept is not None:
         kept += place_history(folder, stamp)
-    forget(folder)
+    forget_document(folder)
     forget_history(folder)
     return kept or []
 
 
-def replace_by_pending(folder: Path, stamp: str) -> list[Path] | None:
+def place_staged_document(folder: Path, stamp: str) -> list[Path] | None:
     """Install the staged document. Return the kept old files, or None if there is no marker. Raise `OSError` on
     failure."""
     pending = _read_marked(folder)
@@ -134,9 +134,9 @@ def forget_history(folder: Path) -> None:
 
 
 def finish_at_start(folder: Path, now: datetime) -> None:
-    """Call `finish` for a starting hub. Raise `StartFailed` on failure."""
+    """Call `finish_interrupted` for a starting hub. Raise `StartFailed` on failure."""
     try:
-        kept = finish(folder, now.strftime("%Y%m%dT%H%M%SZ"))
+        kept = finish_interrupted(folder, now.strftime("%Y%m%dT%H%M%SZ"))
     except OSError as error:
         reason = f"{error.filename}: {error.strerror}"
         raise StartFailed(f"an interrupted restore cannot be finished: {reason}", os.EX_IOERR) from None

@@ -17,7 +17,7 @@ from appliance.cli.hub_client import read_state
 from appliance.store.disk import Disk
 from appliance.store.files import Files
 from appliance.store.lock import DirectoryLock
-from appliance.store.restore import HISTORY_STAGE, PENDING, finish, prepare, read_document
+from appliance.store.restore import HISTORY_STAGE, PENDING, finish_interrupted, read_document, stage_document
 from tests.cli.commands import LOOPBACK, ROOT, Command, environment
 from tests.cli.homes import home
 
@@ -64,7 +64,7 @@ def cut(folder: Path, archive: Path, count: int, *fault: str) -> int:
 def present(folder: Path) -> tuple[dict[str, object], str]:
     """Return the document and the text of the configuration that a hub would read at its next start."""
     lock = DirectoryLock(folder / "data")
-    finish(folder / "data", "later")
+    finish_interrupted(folder / "data", "later")
     lock.release()
     values = {key: orjson.loads(value) for key, value in read_document(folder / "data").values.items()}
     return values, (folder / "config" / "default.toml").read_text()
@@ -134,12 +134,12 @@ def test_a_home_with_a_path_outside_utf8_is_restored_and_diagnosed(tmp_path: Pat
 @pytest.mark.slow
 def test_a_cut_after_the_exchange_is_finished_by_the_next_start(tmp_path: Path, old: Path, archive: Path) -> None:
     marker = old / "config" / ".restored"
-    prepare(old / "data", NEW, marker, "token", own=[])
+    stage_document(old / "data", NEW, marker, "token", own=[])
     assert present(old) == (OLD, OLD_TEXT), "nothing counts without the marker"
-    prepare(old / "data", NEW, marker, "token", own=[])
+    stage_document(old / "data", NEW, marker, "token", own=[])
     marker.write_text("another")
     assert present(old) == (OLD, OLD_TEXT)
-    prepare(old / "data", NEW, marker, "token", own=[])
+    stage_document(old / "data", NEW, marker, "token", own=[])
     marker.write_text("token")
     assert present(old)[0] == NEW
 
@@ -148,7 +148,7 @@ def test_a_cut_after_the_exchange_is_finished_by_the_next_start(tmp_path: Path, 
 def test_after_a_cut_every_command_uses_the_new_home(
     tmp_path: Path, old: Path, archive: Path, command: Command
 ) -> None:
-    prepare(old / "data", NEW, old / "config" / ".restored", "token", own=[])
+    stage_document(old / "data", NEW, old / "config" / ".restored", "token", own=[])
     (old / "config" / ".restored").write_text("token")
     shutil.copytree((old / MONTH).parent, old / "data" / HISTORY_STAGE)
     (old / "data" / HISTORY_STAGE / MONTH.name).write_text(NEW_TEXT)

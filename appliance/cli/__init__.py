@@ -1,5 +1,12 @@
 """The command line. The module of each command has the command's name.
 
 `main` parses the arguments. `process` contains the hub process, `simulation` the simulated home, and `homeassistant`
-the import. All other modules are parts of one or more commands.
+the import. The other modules are parts of one or more commands:
+
+- start: `arguments`, `late_modules`, `single_file`, `initial_config`
+- users, paths, and keys: `owner`, `paths`, `named_files`, `keyring`, `first_key`
+- access to the running hub, or to its document: `hub_client`, `stored_document`
+- backup and restore: `archive`, `config_swap`, `record_checks`, `configured_master_key`
+- checks and Lua: `examination`, `lua_pool`, `lua_form`
+- output: `terminal`, `log_output`, `exit_codes`
 """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from appliance.api.keyring import Keyring
-from appliance.cli.process.first_key import create_first_key, first_key, remove_first_key
+from appliance.cli.first_key import create_first_key, first_key, remove_first_key
 from appliance.clock import Clock
 from appliance.settings import Auth
 from appliance.store.stored_keys import MASTER, Keys

@@ -1,1 +1,1 @@
-"""The hub process: start, API server, control socket, first key, signals, and systemd."""
+"""The hub process: start, API server, control socket, signals, and systemd."""

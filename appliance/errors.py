@@ -96,7 +96,7 @@ class UpgradeRequired(Invalid):
 class NotFound(LaresError):
     """No resource has this id. The message shortens a name that is too long for an id.
 
-    `known` contains existing ids; the message suggests the most similar id.
+    `known` contains existing ids. In Lua, the message also suggests the most similar id.
     """
 
     def __init__(self, what: Resource, name: str, known: Iterable[str] = ()) -> None:

@@ -1,6 +1,6 @@
 """Delays the import of modules that libraries import, but that the hub rarely uses, and omits unused modules.
 
-Once this module is imported, rarely used modules are imported only at their first use. The hub needs 4 MB less memory
+After `delay_imports`, rarely used modules are imported only at their first use. The hub needs 4 MB less memory
 until then, and 5 MB less without the unused modules.
 """
 
@@ -149,6 +149,3 @@ def delay_imports() -> None:
         package, _, last = name.rpartition(".")
         if package in sys.stdlib_module_names and package not in LATE:
             setattr(importlib.import_module(package), last, module)
-
-
-delay_imports()

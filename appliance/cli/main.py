@@ -13,7 +13,10 @@ import sys
 import warnings
 from collections.abc import Callable, Sequence
 
-from appliance.cli import late_modules  # noqa: F401 - delays imports of the following modules
+from appliance.cli.late_modules import delay_imports
+
+delay_imports()  # here, because the following modules already import some of the delayed modules
+
 from appliance.cli.arguments import parse
 from appliance.cli.log_output import discard, make_streams_safe
 from appliance.cli.single_file import list_targets

@@ -87,7 +87,8 @@ class AnnouncementStore:
     def take_config(self, topic: str, payload: bytes) -> bool:
         """Process a configuration. Return whether the configuration changed anything. Never raises.
 
-        An unreadable configuration is not stored, and does not remove a known device.
+        An empty payload removes the configuration. An unreadable configuration is not stored, and does not remove a
+        known device.
         """
         if self._payloads.get(topic, b"") == payload and topic not in self._refusals.by_key:
             return False
@@ -100,26 +101,33 @@ class AnnouncementStore:
         except Exception as error:
             refusal = Refusal(self._device_of(topic), "announcement", reason_of(error))
             return self._refusals.note_topic(topic, refusal if payload else None)
-        if payload and topic not in self._payloads and not self._has_room(found):
+        former = self._announced.get(source, [])
+        grows = _memory_of(payload, found) - _memory_of(self._payloads.get(topic, b""), former)
+        if payload and not self._fits(topic, found, grows):
             return False
-        former = _memory_of(self._payloads.get(topic, b""), self._announced.get(source, []))
-        grows = _memory_of(payload, found) - former
-        is_one_more = len(self._payloads) >= MAX_CONFIGS and topic not in self._payloads
-        if payload and (is_one_more or (grows > 0 and self._bytes + grows > MAX_CONFIGS_BYTES)):
+        self._bytes += grows
+        if grows < 0:
+            self._refusals.note_limit("configurations", None)
+        for key in {each.key for each in former} - {each.key for each in found}:
+            self._refusals.forget_entity(key)
+        _put(self._payloads, topic, payload)
+        _put(self._announced, source, found)
+        self._refusals.note_topic(topic, Refusal(self._device_of(source), "announcement", fault) if fault else None)
+        return True
+
+    def _fits(self, topic: str, found: Iterable[Announcement], grows: int) -> bool:
+        """Return whether a configuration that needs `grows` more bytes can be stored. Record an exceeded limit."""
+        is_new = topic not in self._payloads
+        if is_new and not self._has_room(found):
+            return False
+        is_one_more = is_new and len(self._payloads) >= MAX_CONFIGS
+        if is_one_more or (grows > 0 and self._bytes + grows > MAX_CONFIGS_BYTES):
             memory = f"{MAX_CONFIGS_BYTES // 1024**2} MiB of memory"
             self._refusals.note_limit(
                 "configurations",
                 f"the broker's configurations exceed {MAX_CONFIGS} entries or {memory}; Lares ignores the rest",
             )
             return False
-        self._bytes += grows
-        if grows < 0:
-            self._refusals.note_limit("configurations", None)
-        for key in {each.key for each in self._announced.get(source, ())} - {each.key for each in found}:
-            self._refusals.forget_entity(key)
-        _put(self._payloads, topic, payload)
-        _put(self._announced, source, found)
-        self._refusals.note_topic(topic, Refusal(self._device_of(source), "announcement", fault) if fault else None)
         return True
 
     def _has_room(self, found: Iterable[Announcement]) -> bool:
@@ -184,11 +192,11 @@ class AnnouncementStore:
             raise Invalid(unsupported(found[0].component))
         former = {each.key: each for each in self._announced.get(topic, ())}
         if not former:
-            _check_usable(found)
-        usable = (self._usable(each, former.get(each.key)) for each in found)
+            _require_one_usable(found)
+        usable = (self._usable_or_former(each, former.get(each.key)) for each in found)
         return [each for each in usable if not self._is_own(each)]
 
-    def _usable(self, announcement: Announcement, former: Announcement | None) -> Announcement:
+    def _usable_or_former(self, announcement: Announcement, former: Announcement | None) -> Announcement:
         """Return the announcement. If the announcement is unusable, return the previous one, so that a known
         entity is not removed."""
         if former is None or former == announcement:
@@ -218,7 +226,7 @@ class AnnouncementStore:
         return tasmota.config_topic(mac), tasmota.build_announcements(mac, config, sensors), fault
 
 
-def _check_usable(found: Iterable[Announcement]) -> None:
+def _require_one_usable(found: Iterable[Announcement]) -> None:
     """Raise the fault of the first announcement if all announcements are unusable.
 
     An unusable configuration must leave nothing in memory, and must not take the place of a device.

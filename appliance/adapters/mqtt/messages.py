@@ -25,7 +25,7 @@ _CONTAINERS = (dict, list)
 MAX_JSON_DEPTH = 32
 
 
-def parse_json(payload: bytes | str) -> Any:
+def parse_payload(payload: bytes | str) -> Any:
     """Parse JSON. Raise `Invalid` for other payloads, and for JSON deeper than `MAX_JSON_DEPTH`.
 
     A payload of type `str` is a device's state. In a state, parts that JSON forbids are replaced, so that one invalid
@@ -44,7 +44,7 @@ def parse_json(payload: bytes | str) -> Any:
 
 def parse_object(payload: bytes | str, name: str) -> dict[str, Any]:
     """Parse a JSON object. Raise `Invalid` for other values. `name` is the subject of the error message."""
-    value = parse_json(payload)
+    value = parse_payload(payload)
     if not isinstance(value, dict):
         raise Invalid(f"{name} is not a JSON object")
     return value
@@ -82,7 +82,7 @@ class Message:
     @property
     def json(self) -> Any:
         """The payload as JSON. Raises `Invalid`."""
-        return parse_json(self.text)
+        return parse_payload(self.text)
 
     def rendered(self, template: Template | None) -> str:
         """Return the payload as rendered by the template, or the payload itself if there is no template. Raise

@@ -7,7 +7,7 @@ import logging
 from collections import deque
 from collections.abc import Awaitable, Callable
 
-from appliance.adapters.mqtt.messages import parse_json
+from appliance.adapters.mqtt.messages import parse_payload
 from appliance.errors import AdapterFailed, Busy, Invalid, LaresError
 from appliance.home.commands import Command
 from appliance.tasks import Tasks
@@ -81,7 +81,7 @@ def _parse(target: str, payload: bytes) -> HubCommand:
     if target == "devices":
         if len(payload) > MAX_COMMAND_BYTES:
             raise Invalid(f"the command is larger than {MAX_COMMAND_BYTES // 1024} KiB")
-        return Command.parse(parse_json(payload))
+        return Command.parse(parse_payload(payload))
     if target == "automations":
         if payload not in (b"on", b"off"):
             raise Invalid("the payload must be on or off")

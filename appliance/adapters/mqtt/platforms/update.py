@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from appliance.adapters.mqtt.messages import parse_json
+from appliance.adapters.mqtt.messages import parse_payload
 from appliance.adapters.mqtt.platforms.entity import Entity
 from appliance.adapters.mqtt.platforms.numbers import clamped
 from appliance.adapters.mqtt.platforms.payloads import Update
@@ -29,7 +29,7 @@ class UpdateEntity(Entity):
 
     def _parse_installed(self, text: str) -> Update:
         try:
-            state = parse_json(text)
+            state = parse_payload(text)
         except Invalid:
             state = text
         if isinstance(state, dict):

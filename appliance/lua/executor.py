@@ -326,8 +326,8 @@ class Executor:
             execution.lua.stop_after_call()
 
     def skip_waiting(self, id_: str, because: str) -> None:
-        """Remove the waiting executions with this id, and record them as skipped."""
-        for execution in (*self._waiting.get(id_, ()),):
+        """Remove the executions with this id that have not started, and record them as skipped."""
+        for execution in (*_of(id_, self._unstarted), *self._waiting.get(id_, ())):
             self._end(execution, ExecutionStatus.SKIPPED, because)
 
     def begin_to_stop(self) -> None:

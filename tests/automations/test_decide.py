@@ -289,3 +289,16 @@ async def test_automations_wait_for_room_in_the_pool_unless_started_by_hand(tmp_
         assert [status for status, _ in it.outcomes()].count("cancelled") == 1
         assert len(it.stage.plays) == 3
         assert not executor._waiting, "an id without waiting executions needs no memory"
+
+
+async def test_an_automation_that_waits_for_room_does_not_start_after_it_was_switched_off(tmp_path: Path) -> None:
+    async with bench(tmp_path, automation(TICK, mode={"type": "queued", "max": 2})) as it:
+        await it.drain()
+        it.stage.room.clear()
+        for _ in range(2):
+            report_error(it)
+        await it.parts.switch("a", is_enabled=False)
+        it.stage.room.set()
+        await it.drain()
+        assert not it.stage.plays and not it.parts.executor.list_executions("a")
+        assert it.outcomes() == [("skipped", "disabled: the automation is switched off")] * 2

@@ -101,7 +101,6 @@ class Execution:
         self.on_end = on_end
         self.at = at
         self.decision = Decision.RUN
-        self.is_admitted = False
         self.is_counted = not request.by_hand
         self.ended: asyncio.Future[ExecutionEntry] = asyncio.get_running_loop().create_future()
         self.context: Context | None = None
@@ -109,9 +108,9 @@ class Execution:
         self.began = 0.0
         self.end_because = STOPPED
 
-    def view(self) -> ExecutionView:
+    def view(self, *, is_admitted: bool) -> ExecutionView:
         request, lua = self.request, self.lua
-        wait = "waiting for room in the Lua worker" if self.is_admitted else "waiting for earlier executions"
+        wait = "waiting for room in the Lua worker" if is_admitted else "waiting for earlier executions"
         status, doing = ("queued", wait) if lua is None else lua.describe_activity()
         return ExecutionView(
             id=self.id,
@@ -142,7 +141,7 @@ class Executor:
         self._pool = pool
         self._new_context = new_context
         self._clock = clock
-        self._running: dict[Execution, None] = {}
+        self._admitted: dict[Execution, None] = {}
         self._waiting: dict[str, dict[Execution, None]] = {}
         self._unstarted: dict[Execution, None] = {}
         self._ended = dict.fromkeys(ExecutionStatus, 0)
@@ -154,35 +153,34 @@ class Executor:
 
     async def __aexit__(self, *_: object) -> None:
         self.cancel_all()
-        await asyncio.gather(*(execution.ended for execution in self._running))
+        await asyncio.gather(*(execution.ended for execution in self._admitted))
         await self._tasks.__aexit__()
 
     def submit(self, request: ExecutionRequest, on_end: OnEnd | None = None) -> Execution:
         """Start, queue, or drop the request, depending on its mode and on other executions with the same id. `on_end`
         receives the result before `Execution.ended` is set."""
         execution = Execution(request, self._clock.now(), on_end)
-        running, waiting = self._counted(request.id), self._waiting.get(request.id, {})
+        admitted, waiting = self._counted(request.id), self._waiting.get(request.id, {})
         if not request.by_hand:
-            execution.decision = apply_mode(request.mode, len(running), len(waiting))
+            execution.decision = apply_mode(request.mode, len(admitted), len(waiting))
         match execution.decision:
             case Decision.RUN:
                 self._admit(execution)
             case Decision.REPLACE:
-                for each in (*running, *waiting):
+                for each in (*admitted, *waiting):
                     self._replace(each)
                 self._admit(execution)
             case Decision.QUEUE:
                 self._waiting.setdefault(request.id, {})[execution] = None
             case Decision.DROP:
-                why = refusal(request.mode, len(running), len(waiting))
+                why = refusal(request.mode, len(admitted), len(waiting))
                 self._end(execution, ExecutionStatus.DROPPED, f"mode: {why}")
         return execution
 
     def _admit(self, execution: Execution) -> None:
         """Occupy a slot of the mode, then start the execution. An automation first waits for room in the pool, unless
         it was started by hand."""
-        self._running[execution] = None
-        execution.is_admitted = True
+        self._admitted[execution] = None
         is_waited_for = execution.request.by_hand or execution.request.kind == "scene"
         if not is_waited_for and (self._unstarted or self._pool.is_full):
             if not self._unstarted:
@@ -233,7 +231,7 @@ class Executor:
         self._admit_next(execution.request.id)
 
     def _end(self, execution: Execution, status: ExecutionStatus, error: str | None) -> None:
-        self._running.pop(execution, None)
+        self._admitted.pop(execution, None)
         self._unstarted.pop(execution, None)
         if self._unfinished is not None:
             self._unfinished.end(execution.id)
@@ -292,7 +290,7 @@ class Executor:
 
     def cancel_execution(self, execution_id: str) -> bool:
         """Cancel the execution. Return whether the execution was running or waiting."""
-        for execution in (*self._running, *self._all_waiting()):
+        for execution in (*self._admitted, *self._all_waiting()):
             if execution.id == execution_id:
                 self.cancel(execution, CANCELLED)
                 return True
@@ -301,7 +299,7 @@ class Executor:
     def cancel_executions(self, id_: str) -> int:
         """Cancel the running and waiting executions of a scene or automation. Return the number of cancelled
         executions."""
-        every = (*self._waiting.get(id_, ()), *_of(id_, self._running))
+        every = (*self._waiting.get(id_, ()), *_of(id_, self._admitted))
         for execution in every:
             self.cancel(execution, CANCELLED)
         return len(every)
@@ -342,7 +340,7 @@ class Executor:
         """
         for _ in self._cancel_waiting():
             pass
-        for execution in tuple(self._running):
+        for execution in tuple(self._admitted):
             if execution.lua is not None:
                 doing = execution.lua.describe_activity()[1]
                 log.info(
@@ -358,24 +356,24 @@ class Executor:
             yield
 
     def list_executions(self, id_: str | None = None) -> list[ExecutionView]:
-        every = (*self._running, *self._all_waiting())
-        return [each.view() for each in every if id_ in (None, each.request.id)]
+        every = (*self._admitted, *self._all_waiting())
+        return [each.view(is_admitted=each in self._admitted) for each in every if id_ in (None, each.request.id)]
 
     def count_running(self, id_: str) -> int:
-        return len(_of(id_, self._running))
+        return len(_of(id_, self._admitted))
 
     def figures(self) -> dict[str, Any]:
         """Return the numbers of running, waiting, and ended executions. A replaced execution is counted as running
         until it ends."""
         ended = {status.value: count for status, count in self._ended.items()}
-        return {"running": len(self._running), "waiting": len(self._all_waiting()), "ended": ended}
+        return {"running": len(self._admitted), "waiting": len(self._all_waiting()), "ended": ended}
 
     def is_working(self, until: float) -> bool:
         """Return whether a running execution could still end by `until`, a time in seconds of the monotonic clock."""
-        return any(each.lua is not None and each.lua.is_working(until) for each in self._running)
+        return any(each.lua is not None and each.lua.is_working(until) for each in self._admitted)
 
     def _counted(self, id_: str) -> list[Execution]:
-        return [execution for execution in _of(id_, self._running) if execution.is_counted]
+        return [execution for execution in _of(id_, self._admitted) if execution.is_counted]
 
     def _all_waiting(self) -> list[Execution]:
         return [execution for waiting in self._waiting.values() for execution in waiting]

@@ -95,7 +95,7 @@ class Worker(asyncio.BufferedProtocol):
         self._others: deque[_Unsent] = deque()
         self._unbegun: deque[_Unsent] = deque()
         self._others_in_a_row = 0
-        self._admitted = 0
+        self._last_number = 0
         self._silent_checks = 0
         self._check_timer: asyncio.TimerHandle | None = None
         self._largest = (0, 0)
@@ -171,8 +171,8 @@ class Worker(asyncio.BufferedProtocol):
     def send(self, run: LuaRun, kind: FrameKind, parts: tuple[bytes, ...]) -> None:
         """Send the frame to the run's Lua when there are fewer than `MAX_RUNNING` in `_running`."""
         if not run.is_begun:
-            self._admitted += 1
-            run.number = self._admitted
+            self._last_number += 1
+            run.number = self._last_number
             self._runs[run.number] = run
         if self.ended_because is not None:
             run.lose(self.ended_because)

@@ -286,10 +286,10 @@ class Hub:
             lines_to=partial(LinePost, session.open, self.clock),
         )
 
-    def _build_pool(self, max_running_secs: float = inf) -> WorkerPool:
+    def _build_pool(self, max_cpu_secs: float = inf) -> WorkerPool:
         config = self._config
         return build_pool(
-            scripts=replace(config.scripts, max_cpu_secs=min(config.scripts.max_cpu_secs, max_running_secs)),
+            scripts=replace(config.scripts, max_cpu_secs=min(config.scripts.max_cpu_secs, max_cpu_secs)),
             runner=config.automations.runner,
             timezone=config.locale.timezone,
             root=config.root,

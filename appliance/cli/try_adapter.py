@@ -32,7 +32,7 @@ from appliance.errors import ConfigFailed, Invalid, LaresError, StartFailed
 from appliance.home import events
 from appliance.home.commands import Command
 from appliance.home.model import Device
-from appliance.lua.kind_catalog import MAX_CALL_RUNNING_SECS, build_kind_catalog
+from appliance.lua.kind_catalog import MAX_CALL_CPU_SECS, build_kind_catalog
 from appliance.tables.fields import Fields
 from appliance.tables.plain_files import read_plain
 from appliance.tasks import Tasks
@@ -137,7 +137,7 @@ class _Trial:
     async def run(self, file: Path, data_dir: Path) -> None:
         """Poll, then send the command, if any. Raise `ConfigFailed` for errors in file or settings, and `StartFailed`
         for other errors."""
-        settings = config.parse(f"[scripts]\nmax_cpu_secs = {MAX_CALL_RUNNING_SECS}", str(file), {})
+        settings = config.parse(f"[scripts]\nmax_cpu_secs = {MAX_CALL_CPU_SECS}", str(file), {})
         async with open_pool_as_owner(settings, self._clock, data_dir, file) as pool, DeviceSession() as session:
             catalog = build_kind_catalog(file, [self._section], pool.describe, self._home.bus, pool)
             await catalog.load()

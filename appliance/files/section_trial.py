@@ -27,7 +27,7 @@ from appliance.home_locale import Locale
 from appliance.imports import import_ahead
 from appliance.log_limit import IS_MUTED
 from appliance.lua.folder import Folder
-from appliance.lua.kind_catalog import MAX_CALL_RUNNING_SECS, KindCatalog
+from appliance.lua.kind_catalog import MAX_CALL_CPU_SECS, KindCatalog
 from appliance.lua.kind_files import KindFiles
 from appliance.lua.source import Source
 from appliance.lua.worker_pool import WorkerPool
@@ -139,7 +139,7 @@ class SectionTrials:
 
     @asynccontextmanager
     async def _open_catalog(self, section: LuaSection, kind: Source | None) -> AsyncIterator[KindCatalog]:
-        async with self._build_pool(MAX_CALL_RUNNING_SECS) as pool:
+        async with self._build_pool(MAX_CALL_CPU_SECS) as pool:
             files = KindFiles(self._folder, pool.describe, kind)
             catalog = KindCatalog(files, [section], Bus(), pool=pool)
             await catalog.load()

@@ -92,7 +92,7 @@ class Execution:
     3. Started (`start`, `_run`): `lua` runs the file.
     4. Ended (`_end`): `ended` contains the result. An execution can end in any stage.
 
-    `is_counted` is false once the mode ignores the execution.
+    `occupies_mode` is false once the mode ignores the execution.
     """
 
     def __init__(self, request: ExecutionRequest, at: datetime, on_end: OnEnd | None = None) -> None:
@@ -101,7 +101,7 @@ class Execution:
         self.on_end = on_end
         self.at = at
         self.decision = Decision.RUN
-        self.is_counted = not request.by_hand
+        self.occupies_mode = not request.by_hand
         self.ended: asyncio.Future[ExecutionEntry] = asyncio.get_running_loop().create_future()
         self.context: Context | None = None
         self.lua: LuaRun | None = None
@@ -160,7 +160,7 @@ class Executor:
         """Start, queue, or drop the request, depending on its mode and on other executions with the same id. `on_end`
         receives the result before `Execution.ended` is set."""
         execution = Execution(request, self._clock.now(), on_end)
-        admitted, waiting = self._counted(request.id), self._waiting.get(request.id, {})
+        admitted, waiting = self._occupying(request.id), self._waiting.get(request.id, {})
         if not request.by_hand:
             execution.decision = apply_mode(request.mode, len(admitted), len(waiting))
         match execution.decision:
@@ -272,7 +272,7 @@ class Executor:
 
     def _admit_next(self, id_: str) -> None:
         waiting = next(iter(self._waiting.get(id_, ())), None)
-        if waiting is not None and not self._is_stopping and not self._counted(id_):
+        if waiting is not None and not self._is_stopping and not self._occupying(id_):
             self._forget_waiting(waiting)
             self._admit(waiting)
 
@@ -316,7 +316,7 @@ class Executor:
     def _replace(self, execution: Execution) -> None:
         """End the execution: at once if it is waiting, otherwise after its current call. From now on, the mode
         does not count this execution."""
-        execution.is_counted = False
+        execution.occupies_mode = False
         if execution.lua is None:
             self._end(execution, ExecutionStatus.CANCELLED, REPLACED)
         else:
@@ -372,8 +372,8 @@ class Executor:
         """Return whether a running execution could still end by `until`, a time in seconds of the monotonic clock."""
         return any(each.lua is not None and each.lua.is_working(until) for each in self._admitted)
 
-    def _counted(self, id_: str) -> list[Execution]:
-        return [execution for execution in _of(id_, self._admitted) if execution.is_counted]
+    def _occupying(self, id_: str) -> list[Execution]:
+        return [execution for execution in _of(id_, self._admitted) if execution.occupies_mode]
 
     def _all_waiting(self) -> list[Execution]:
         return [execution for waiting in self._waiting.values() for execution in waiting]

@@ -25,7 +25,7 @@ _LIMITS = {
         "took more than {0.backstop_secs:g} s in total (without sleep)",
         "automations.runner.backstop_timeout_secs",
     ),
-    Reason.RUNNING_TIME: ("ran for {0.max_running_secs:g} s without waiting", "scripts.max_cpu_secs"),
+    Reason.RUNNING_TIME: ("ran for {0.max_cpu_secs:g} s without waiting", "scripts.max_cpu_secs"),
     Reason.CPU_TOTAL: ("computed for {0.max_cpu_total_secs:g} s in total", "scripts.max_cpu_total_secs"),
     Reason.MEMORY: ("needed more than {0.max_memory_mb:g} MB of memory", "scripts.max_memory_mb"),
 }

@@ -25,7 +25,7 @@ from appliance.lua.worker_pool import WorkerPool
 
 log = logging.getLogger("lua")
 
-MAX_CALL_RUNNING_SECS = 2.0
+MAX_CALL_CPU_SECS = 2.0
 """Maximum processor time in seconds that a function may use without waiting. This limit is shorter than the time
 limit of a poll, because only the error message for this limit contains the Lua line. On a busy machine, the poll's
 limit can end the function first; its error message contains the file and the function."""
@@ -189,7 +189,7 @@ async def open_kind_catalog(
     pools = await stack.enter_async_context(AsyncExitStack())
 
     def open_pool() -> Awaitable[WorkerPool]:
-        return pools.enter_async_context(build_pool(MAX_CALL_RUNNING_SECS))
+        return pools.enter_async_context(build_pool(MAX_CALL_CPU_SECS))
 
     catalog = KindCatalog(KindFiles(folder_of_kinds(file), describe), sections, bus, open_pool=open_pool)
     await catalog.load()

@@ -20,7 +20,7 @@ class RunTimes:
 
     - `deadline`: the time limit of the current step.
     - `limit`: the limit that ends Lua at the deadline.
-    - `max_cpu_secs`: the maximum processor time of the run until Lua waits or ends.
+    - `cpu_secs_at_limit`: the run's processor time at which Lua must wait or end; None until Lua computes.
     - `computes_since`: the time at which Lua began to compute, or None while a call waits.
     """
 
@@ -31,7 +31,7 @@ class RunTimes:
         self.limit = Reason.RUNNING_TIME
         self.computes_since: float | None = None
         self._backstop: float | None = None
-        self.max_cpu_secs: float | None = None
+        self.cpu_secs_at_limit: float | None = None
 
     @property
     def computing_secs(self) -> float | None:
@@ -49,7 +49,7 @@ class RunTimes:
         """Set the deadline of a call. A call that does more than read restarts the running time."""
         self.deadline = self._backstop or inf if is_counted else inf
         if not is_reading:
-            self.max_cpu_secs = self.computes_since = None
+            self.cpu_secs_at_limit = self.computes_since = None
 
     def end_call(self, uncounted_secs: float) -> None:
         """End a call, and extend the backstop by these seconds of the call."""
@@ -58,7 +58,7 @@ class RunTimes:
             self._backstop += uncounted_secs
 
     def resume(self, cpu_secs: float) -> tuple[float, float]:
-        """Start measuring Lua's running time. Return `max_cpu_secs`, and the seconds until the deadline.
+        """Start measuring Lua's running time. Return `cpu_secs_at_limit`, and the seconds until the deadline.
 
         `cpu_secs` is the processor time of the run so far.
         """
@@ -68,17 +68,17 @@ class RunTimes:
         if self._backstop is None:
             self._backstop = now + self._limits.backstop_secs
         left = max(0.0, self._backstop - now)
-        if self.max_cpu_secs is None:
-            self.max_cpu_secs = cpu_secs + self._limits.max_running_secs
-        longest = self._limits.max_running_secs * MAX_SLOWDOWN
+        if self.cpu_secs_at_limit is None:
+            self.cpu_secs_at_limit = cpu_secs + self._limits.max_cpu_secs
+        longest = self._limits.max_cpu_secs * MAX_SLOWDOWN
         secs, self.limit = min((longest, Reason.RUNNING_TIME), (left, Reason.BACKSTOP))
         self.deadline = now + secs
-        return self.max_cpu_secs, secs
+        return self.cpu_secs_at_limit, secs
 
     def secs_left(self, cpu_secs: float) -> tuple[float, Reason]:
         """Return the seconds until Lua exceeds a limit, at the earliest, and this limit. The seconds are negative if
         Lua has exceeded the limit."""
-        cpu_left = inf if self.max_cpu_secs is None else self.max_cpu_secs - cpu_secs
+        cpu_left = inf if self.cpu_secs_at_limit is None else self.cpu_secs_at_limit - cpu_secs
         return min((cpu_left, Reason.RUNNING_TIME), (self.deadline - self._machine.monotonic(), self.limit))
 
     def pause(self) -> None:

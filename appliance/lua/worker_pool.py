@@ -51,7 +51,7 @@ log = logging.getLogger("lua")
 scripts_log = logging.getLogger("scripts")
 
 _FUNCTION = "\0function"
-_COUNTED = (FrameKind.EXECUTE, FrameKind.CALL)
+_EXECUTING = (FrameKind.EXECUTE, FrameKind.CALL)
 """The frames that run a function. All other frames only read a file."""
 
 
@@ -101,7 +101,7 @@ class WorkerPool:
     @property
     def running(self) -> int:
         """Return the number of runs, not including files that are only described or compiled."""
-        return sum(each.is_active and each.kind in _COUNTED for each in self._list_runs())
+        return sum(each.is_active and each.kind in _EXECUTING for each in self._list_runs())
 
     def figures(self) -> dict[str, Any]:
         workers = [each.figures() for each in self._workers]
@@ -164,7 +164,7 @@ class WorkerPool:
     def _begin_in_worker(self, run: LuaRun) -> None:
         """Begin the run in the current worker, or in a new worker. A file that repeatedly could not be stopped
         can be described, but not executed."""
-        if run.kind in _COUNTED and (refusal := self._stuck.refusal_of(run.source)) is not None:
+        if run.kind in _EXECUTING and (refusal := self._stuck.refusal_of(run.source)) is not None:
             run.lose(refusal)
         else:
             worker = self._current
@@ -281,7 +281,7 @@ def build_pool(
     the worker runs with the user and groups in `user_ids`. See `WorkerPool` for the other arguments."""
     limits = RunLimits(
         max_memory_mb=scripts.max_memory_mb,
-        max_running_secs=scripts.max_cpu_secs,
+        max_cpu_secs=scripts.max_cpu_secs,
         max_cpu_total_secs=scripts.max_cpu_total_secs,
         backstop_secs=runner.backstop_timeout_secs,
         user_ids=user_ids,

@@ -75,7 +75,7 @@ class LuaState:
         """The processor time of Lua, as last measured."""
         self._cpu_clock: tuple[int, float] | None = None
         """The clock of the thread that runs Lua, and the difference between `cpu_secs` and this clock."""
-        self._max_cpu_secs = 0.0
+        self._cpu_secs_at_limit = 0.0
         self._max_cpu_total_secs = max_cpu_total_secs
         self._send = send
         self._forget = forget
@@ -166,7 +166,7 @@ class LuaState:
             return int(self._reason)
         if self.measure_cpu() > self._max_cpu_total_secs:
             return int(Reason.CPU_TOTAL)
-        if self.cpu_secs > self._max_cpu_secs:
+        if self.cpu_secs > self._cpu_secs_at_limit:
             return int(Reason.RUNNING_TIME)
         return self._reason_then if monotonic() > self._until else None
 
@@ -239,7 +239,7 @@ class LuaState:
         self._run(timing)
 
     def _set_timing(self, timing: bytes) -> None:
-        self._max_cpu_secs, secs, self._reason_then, self._now = TIMING.unpack(timing)
+        self._cpu_secs_at_limit, secs, self._reason_then, self._now = TIMING.unpack(timing)
         self._now_at = monotonic()
         self._until = self._now_at + secs
 

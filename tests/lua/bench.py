@@ -23,7 +23,7 @@ from tests.automations.homes import environment_of
 from tests.fakes.instant import InstantHome
 
 FILE = "config/scenes/test.lua"
-ROOMY = RunLimits(max_running_secs=20.0, backstop_secs=60.0)
+ROOMY = RunLimits(max_cpu_secs=20.0, backstop_secs=60.0)
 """High limits for correct scripts, so that these scripts do not fail on a busy machine."""
 
 TRIVIAL = 'ctx:command("a", {capability = "power", action = "on"})'

@@ -139,7 +139,7 @@ async def test_a_description_is_data_with_functions_by_their_lines(pool: WorkerP
 
 
 async def test_a_limit_of_time_is_a_timeout_and_names_the_line() -> None:
-    async with open_pool(RunLimits(max_running_secs=0.1)) as pool:
+    async with open_pool(RunLimits(max_cpu_secs=0.1)) as pool:
         with pytest.raises(ScriptFailed) as failure:
             await run(pool, "\n\nwhile true do\nend")
         workers = pool.figures()["workers"]

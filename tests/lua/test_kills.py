@@ -31,7 +31,7 @@ BODIES = (
 )
 DEADLY = (signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT)
 ANSWER_SECS = 10.0
-LIMITS = RunLimits(max_running_secs=5.0, backstop_secs=2.0)
+LIMITS = RunLimits(max_cpu_secs=5.0, backstop_secs=2.0)
 SENTENCES = ("the Lua worker", "took more than", "could not be stopped")
 
 MODES: Mapping[str, tuple[dict[str, Any], tuple[str, ...]]] = {

@@ -191,7 +191,7 @@ async def test_the_time_in_a_sleep_does_not_count() -> None:
     ["ctx:log('info', 'x')", "print('x')", "pcall(require, 'x')", "ctx:get_device('x')", "ctx:get('x')"],
 )
 async def test_reading_and_logging_do_not_restart_the_running_time(call: str) -> None:
-    async with open_pool(RunLimits(max_running_secs=0.2)) as pool:
+    async with open_pool(RunLimits(max_cpu_secs=0.2)) as pool:
         with pytest.raises(ScriptFailed, match=r"ran for 0\.2 s without waiting and was stopped"):
             await run(pool, f"while true do pcall(function() {SPIN} {call} end) end")
 
@@ -201,7 +201,7 @@ SPIN = "local until_ = os.clock() + 0.06 while os.clock() < until_ do end "
 
 @pytest.mark.slow
 async def test_each_call_that_waits_begins_the_running_time_again() -> None:
-    async with open_pool(RunLimits(max_running_secs=1.0)) as pool:
+    async with open_pool(RunLimits(max_cpu_secs=1.0)) as pool:
         notes = await run(pool, f"for _ = 1, 60 do {SPIN.replace('0.06', '0.02')} ctx:command('x', {{}}) end")
     assert len(notes.asked) == 60
 
@@ -228,7 +228,7 @@ async def test_an_execution_that_has_computed_for_long_is_one_warning(caplog: py
 
 @pytest.mark.slow
 async def test_an_execution_that_has_only_read_for_long_is_one_warning(caplog: pytest.LogCaptureFixture) -> None:
-    async with open_pool(RunLimits(max_running_secs=0.5, unremarked_cpu_secs=0.2)) as pool:
+    async with open_pool(RunLimits(max_cpu_secs=0.5, unremarked_cpu_secs=0.2)) as pool:
         with pytest.raises(ScriptFailed):
             await run(pool, "while true do ctx:get_device('x') end")
     assert len([each for each in caplog.records if "has computed for 0.2 s" in each.getMessage()]) == 1
@@ -351,6 +351,6 @@ async def test_a_process_ends_while_threads_work() -> None:
 
 
 async def test_limits_count_the_machines_seconds_whatever_the_hubs_clock_shows() -> None:
-    async with open_pool(RunLimits(max_running_secs=0.1), clock=VirtualClock()) as pool:
+    async with open_pool(RunLimits(max_cpu_secs=0.1), clock=VirtualClock()) as pool:
         with pytest.raises(ScriptFailed, match="without waiting"):
             await run(pool, "while true do end")

@@ -223,7 +223,7 @@ async def test_the_environment_of_the_process_is_hidden() -> None:
     assert notes.printed == ["nil\tnil\tnil"]
 
 
-QUICK = RunLimits(max_running_secs=0.2, backstop_secs=30.0)
+QUICK = RunLimits(max_cpu_secs=0.2, backstop_secs=30.0)
 PATIENCE = 30.0
 """If a script still runs after this number of real seconds, it has escaped its limits, even on a busy machine."""
 
@@ -313,7 +313,7 @@ async def test_describing_a_hostile_file_ends_with_a_clear_error() -> None:
 
 @pytest.mark.slow
 async def test_a_short_script_ends_while_forty_others_spin() -> None:
-    async with open_pool(RunLimits(max_running_secs=30.0)) as pool:
+    async with open_pool(RunLimits(max_cpu_secs=30.0)) as pool:
         spinning = [start(pool, scene("while true do end"), Notes(), name=f"spinner {each}") for each in range(40)]
         async with asyncio.timeout(PATIENCE):
             notes = await run(pool, TRIVIAL)

@@ -99,7 +99,7 @@ async def test_an_early_end_of_a_worker_starts_no_other_until_needed() -> None:
 
 
 async def test_an_execution_that_waited_for_a_lost_worker_runs_in_a_new_one() -> None:
-    async with open_pool(RunLimits(max_running_secs=60.0)) as pool:
+    async with open_pool(RunLimits(max_cpu_secs=60.0)) as pool:
         notes = Notes()
         full = [start(pool, scene("print('on') while true do end"), notes, name="x") for _ in range(MAX_RUNNING)]
         waiting = Notes()
@@ -142,7 +142,7 @@ async def test_a_replaced_execution_that_waits_for_a_call_keeps_its_place() -> N
 
 @pytest.mark.parametrize("body", ["print('on') while true do end", "print('on') ctx:sleep(1)"])
 async def test_a_hanging_worker_is_killed_and_its_sleeping_executions_are_answered(body: str) -> None:
-    async with open_pool(RunLimits(max_running_secs=60.0)) as pool:
+    async with open_pool(RunLimits(max_cpu_secs=60.0)) as pool:
         notes = Notes(lambda *_: asyncio.Event().wait())
         running = start(pool, scene(body), notes, name="scene:x")
         await until(lambda: notes.printed)
@@ -179,7 +179,7 @@ STUCK_AT = (
 
 async def test_a_stuck_execution_names_its_last_known_line() -> None:
     async def line_of(text: str) -> int:
-        async with open_pool(RunLimits(max_running_secs=0.4)) as pool:
+        async with open_pool(RunLimits(max_cpu_secs=0.4)) as pool:
             with pytest.raises(ScriptFailed, match="could not be stopped at or after this line ") as failure:
                 await ended(start(pool, file(text), Notes(), name="scene:stuck"))
             return failure.value.line
@@ -189,7 +189,7 @@ async def test_a_stuck_execution_names_its_last_known_line() -> None:
 
 
 async def test_lua_that_gets_no_processor_time_is_not_stopped() -> None:
-    async with open_pool(RunLimits(max_running_secs=0.5)) as pool:
+    async with open_pool(RunLimits(max_cpu_secs=0.5)) as pool:
         notes = Notes()
         running = start(pool, scene(f"print('on') {SPIN.replace('0.03', '0.2')} {TRIVIAL}"), notes, name="scene:x")
         await until(lambda: notes.printed)
@@ -201,7 +201,7 @@ async def test_lua_that_gets_no_processor_time_is_not_stopped() -> None:
 
 
 async def test_a_stuck_execution_names_the_limit_that_it_passed() -> None:
-    async with open_pool(RunLimits(max_running_secs=60.0, backstop_secs=0.3)) as pool:
+    async with open_pool(RunLimits(max_cpu_secs=60.0, backstop_secs=0.3)) as pool:
         with pytest.raises(ScriptFailed, match=r"took more than 0\.3 s in total .* could not be stopped at"):
             await ended(start(pool, scene(STUCK), Notes(), name="scene:stuck"))
 
@@ -232,7 +232,7 @@ async def test_a_stuck_execution_that_is_cancelled_ends_as_cancelled() -> None:
 
 async def test_a_stuck_execution_ends_its_worker_and_waiting_ones_begin_in_a_new_one() -> None:
     reasons: list[str] = []
-    async with open_pool(RunLimits(max_running_secs=0.2), on_kill=reasons.append) as pool:
+    async with open_pool(RunLimits(max_cpu_secs=0.2), on_kill=reasons.append) as pool:
         asleep = Notes(lambda *_: asyncio.Event().wait())
         innocent = start(pool, scene("ctx:sleep(1)"), asleep, name="scene:i")
         await until(lambda: asleep.asked)
@@ -256,7 +256,7 @@ async def test_an_execution_caused_by_a_lost_worker_runs_in_a_new_one() -> None:
     def begin(_: str) -> None:
         started.append(start(pool, scene("ctx:sleep(1)"), notes, name="automation:on_error"))
 
-    async with open_pool(RunLimits(max_running_secs=0.1), on_kill=begin) as pool:
+    async with open_pool(RunLimits(max_cpu_secs=0.1), on_kill=begin) as pool:
         with pytest.raises(ScriptFailed):
             await run(pool, STUCK)
         await until(lambda: len(notes.asked) == 1)
@@ -269,7 +269,7 @@ async def test_a_file_that_got_stuck_twice_is_paused_until_it_changes() -> None:
     def begin(_: str) -> None:
         starts.append(start(pool, scene(STUCK), Notes(), name="automation:on_error"))
 
-    async with open_pool(RunLimits(max_running_secs=0.1), on_kill=begin) as pool:
+    async with open_pool(RunLimits(max_cpu_secs=0.1), on_kill=begin) as pool:
         with pytest.raises(ScriptFailed, match="could not be stopped"):
             await run(pool, STUCK)
         await until(lambda: len(starts) == 2)

@@ -13,7 +13,7 @@ from typing import Any, Self, TypeVar
 import aiomqtt
 from aiomqtt.exceptions import MqttConnectError
 
-from appliance.adapters.mqtt.inbox import Received
+from appliance.adapters.mqtt.messages import Received
 from appliance.event_loop import REQUEST_TURNS
 from appliance.tasks import Tasks
 

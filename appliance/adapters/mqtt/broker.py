@@ -16,9 +16,8 @@ import aiomqtt
 from aiomqtt.exceptions import MqttConnectError
 
 from appliance.adapters.mqtt.aiomqtt_client import Client
-from appliance.adapters.mqtt.inbox import Received
 from appliance.adapters.mqtt.kind import Mqtt
-from appliance.adapters.mqtt.messages import Outgoing
+from appliance.adapters.mqtt.messages import Outgoing, Received
 from appliance.adapters.secret_files import read_secret
 from appliance.adapters.tls import open_tls, share_tls
 from appliance.computing import compute_alone

@@ -19,10 +19,10 @@ from appliance.adapters.mqtt.announced_devices import AnnouncedDevices
 from appliance.adapters.mqtt.announcement import parse_config
 from appliance.adapters.mqtt.broker import BrokerConnection
 from appliance.adapters.mqtt.fields import MAX_QUICK_CHARS, parse_templates
-from appliance.adapters.mqtt.inbox import Inbox, Received
+from appliance.adapters.mqtt.inbox import Inbox
 from appliance.adapters.mqtt.kind import Mqtt
 from appliance.adapters.mqtt.message_processor import MessageProcessor
-from appliance.adapters.mqtt.messages import Outgoing
+from appliance.adapters.mqtt.messages import Outgoing, Received
 from appliance.adapters.mqtt.restored_states import RestoredStates
 from appliance.adapters.mqtt.subscriptions import Subscriptions
 from appliance.adapters.mqtt.tasmota import announcements as tasmota

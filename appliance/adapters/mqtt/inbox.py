@@ -6,14 +6,11 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Callable
 
-from msgspec import Struct
+from appliance.adapters.mqtt.messages import Received
 
 MAX_MESSAGES = 60_000
 
 MAX_WAITING_BYTES = 64 * 1024 * 1024
-
-ENTRY_BYTES = 250
-"""Memory of a message in bytes, in addition to its topic and payload."""
 
 TURN_BYTES = 2_000
 """Size of the messages that one device may take in its turn. A device with small, cheap messages can take several of
@@ -21,19 +18,6 @@ them, and so does not wait one turn for each message."""
 
 CROWDED = 25
 """Number of waiting messages of a device above which each of its topics keeps only its newest state."""
-
-
-class Received(Struct, frozen=True):
-    """A received message before decoding and checks."""
-
-    topic: str
-    payload: bytes
-    is_retained: bool
-
-    @property
-    def size(self) -> int:
-        """Approximate memory in bytes."""
-        return len(self.payload) + 2 * len(self.topic) + ENTRY_BYTES
 
 
 _Queue = OrderedDict[int, Received]

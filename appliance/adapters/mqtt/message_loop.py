@@ -23,9 +23,10 @@ from appliance.adapters.mqtt.changed_devices import ChangedDevices
 from appliance.adapters.mqtt.commands import Commands
 from appliance.adapters.mqtt.deadlines import Deadlines
 from appliance.adapters.mqtt.discovery import Discovery
-from appliance.adapters.mqtt.inbox import Inbox, Received
+from appliance.adapters.mqtt.inbox import Inbox
 from appliance.adapters.mqtt.kind import Mqtt
 from appliance.adapters.mqtt.message_processor import MessageProcessor
+from appliance.adapters.mqtt.messages import Received
 from appliance.adapters.mqtt.picture_store import PictureStore
 from appliance.adapters.mqtt.refusals import Refusals
 from appliance.adapters.mqtt.reports import CostReports, FaultReports

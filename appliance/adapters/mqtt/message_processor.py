@@ -18,8 +18,7 @@ from appliance.adapters.mqtt.changed_devices import ChangedDevices
 from appliance.adapters.mqtt.commands import Commands
 from appliance.adapters.mqtt.deadlines import Deadlines
 from appliance.adapters.mqtt.device import MqttDevice
-from appliance.adapters.mqtt.inbox import Received
-from appliance.adapters.mqtt.messages import Message
+from appliance.adapters.mqtt.messages import Message, Received
 from appliance.adapters.mqtt.newest_messages import NewestMessages
 from appliance.adapters.mqtt.picture_store import PictureStore
 from appliance.adapters.mqtt.platforms.binary_sensor import BinarySensor

@@ -24,6 +24,9 @@ _CONTAINERS = (dict, list)
 
 MAX_JSON_DEPTH = 32
 
+ENTRY_BYTES = 250
+"""Memory of a message in bytes, in addition to its topic and payload."""
+
 
 def parse_payload(payload: bytes | str) -> Any:
     """Parse JSON. Raise `Invalid` for other payloads, and for JSON deeper than `MAX_JSON_DEPTH`.
@@ -58,6 +61,19 @@ def _is_deeper(value: Any, levels: int) -> bool:
         inner = (each.values() if isinstance(each, dict) else each for each in level)
         level = [part for parts in inner for part in parts if part.__class__ in _CONTAINERS]
     return any(level)
+
+
+class Received(Struct, frozen=True):
+    """A received message before decoding and checks."""
+
+    topic: str
+    payload: bytes
+    is_retained: bool
+
+    @property
+    def size(self) -> int:
+        """Approximate memory in bytes."""
+        return len(self.payload) + 2 * len(self.topic) + ENTRY_BYTES
 
 
 class Message:

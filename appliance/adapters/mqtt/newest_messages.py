@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 
-from appliance.adapters.mqtt.inbox import Received
-from appliance.adapters.mqtt.messages import Message
+from appliance.adapters.mqtt.messages import Message, Received
 from appliance.errors import Invalid
 
 MAX_REMEMBERED_BYTES = 16 * 1024 * 1024

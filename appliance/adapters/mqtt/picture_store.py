@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from appliance.adapters.base import Picture
-from appliance.adapters.mqtt.inbox import Received
+from appliance.adapters.mqtt.messages import Received
 from appliance.adapters.mqtt.platforms.entity import Entity
 from appliance.adapters.mqtt.platforms.picture import PICTURE_EVENT, StillPicture
 from appliance.adapters.publisher import Publisher

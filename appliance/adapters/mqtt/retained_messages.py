@@ -5,8 +5,7 @@ from __future__ import annotations
 import logging
 
 from appliance.adapters.mqtt.broker import BrokerConnection
-from appliance.adapters.mqtt.inbox import Received
-from appliance.adapters.mqtt.messages import retained
+from appliance.adapters.mqtt.messages import Received, retained
 from appliance.clock import Clock
 
 MIN_REPUBLISH_SECS = 60.0

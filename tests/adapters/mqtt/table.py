@@ -11,10 +11,9 @@ from typing import Any, TypeVar
 
 from appliance.adapters.mqtt.announced_devices import AnnouncedDevices
 from appliance.adapters.mqtt.device import MqttDevice
-from appliance.adapters.mqtt.inbox import Received
 from appliance.adapters.mqtt.kind import Mqtt
 from appliance.adapters.mqtt.message_loop import MessageLoop
-from appliance.adapters.mqtt.messages import Message, Outgoing
+from appliance.adapters.mqtt.messages import Message, Outgoing, Received
 from appliance.adapters.mqtt.platforms.entity import EntityEvent
 from appliance.adapters.publisher import Publisher
 from appliance.clock import Clock

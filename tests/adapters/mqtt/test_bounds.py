@@ -18,8 +18,7 @@ import pytest
 from appliance.adapters.mqtt.announcement import MAX_DISCOVERY_BYTES
 from appliance.adapters.mqtt.announcement_store import MAX_CONFIGS_BYTES
 from appliance.adapters.mqtt.home_assistant_announcements import parse_announcements
-from appliance.adapters.mqtt.inbox import Received
-from appliance.adapters.mqtt.messages import Message
+from appliance.adapters.mqtt.messages import Message, Received
 from appliance.adapters.mqtt.newest_messages import MAX_REMEMBERED_BYTES, MAX_VERSIONS
 from appliance.adapters.mqtt.refusals import MAX_REFUSED, Refusal
 from appliance.adapters.mqtt.reports import MAX_REPORTED, MORE_FAULTS, FaultReports

@@ -16,9 +16,8 @@ import pytest
 
 from appliance.adapters.mqtt import broker as hub
 from appliance.adapters.mqtt.broker_reconnection import BrokerReconnection
-from appliance.adapters.mqtt.inbox import Received
 from appliance.adapters.mqtt.kind import Mqtt
-from appliance.adapters.mqtt.messages import Outgoing
+from appliance.adapters.mqtt.messages import Outgoing, Received
 from appliance.clock import Clock
 from appliance.tasks import JITTER, back_off
 from tests.adapters.mqtt.broker import PASSWORD, USER, Broker, both_brokers

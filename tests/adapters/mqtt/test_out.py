@@ -16,7 +16,7 @@ import aiomqtt
 import pytest
 from msgspec.structs import replace
 
-from appliance.adapters.mqtt.inbox import Received
+from appliance.adapters.mqtt.messages import Received
 from appliance.adapters.mqtt.out.command_queues import MAX_WAITING_COMMANDS, CommandQueues
 from appliance.adapters.mqtt.out.discovery_payloads import device_payload
 from appliance.adapters.mqtt.out.home_access import HomeAccess, no_frame

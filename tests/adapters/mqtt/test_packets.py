@@ -6,7 +6,7 @@ import asyncio
 import socket
 
 from appliance.adapters.mqtt.aiomqtt_client import BufferedSocket, Client, parse_message
-from appliance.adapters.mqtt.inbox import Received
+from appliance.adapters.mqtt.messages import Received
 from tests.fakes.rows import each_row
 
 MESSAGE = b"\x30\x07\x00\x03a/bon"

@@ -20,8 +20,8 @@ from appliance.adapters.mqtt.aiomqtt_client import Client
 from appliance.adapters.mqtt.announced_devices import AnnouncedDevices
 from appliance.adapters.mqtt.discovery import BIRTH_SECS, RETURN_SECS, Phase
 from appliance.adapters.mqtt.fields import parse_templates
-from appliance.adapters.mqtt.inbox import CROWDED, MAX_MESSAGES, TURN_BYTES, Inbox, Received
-from appliance.adapters.mqtt.messages import Outgoing
+from appliance.adapters.mqtt.inbox import CROWDED, MAX_MESSAGES, TURN_BYTES, Inbox
+from appliance.adapters.mqtt.messages import Outgoing, Received
 from appliance.adapters.mqtt.out.discovery_payloads import hub_payload
 from appliance.adapters.mqtt.out.topics import HubTopics, discovery_id
 from appliance.adapters.mqtt.pending_command import SUPPRESS_SECS

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from appliance.adapters.mqtt.inbox import Received
 from appliance.adapters.mqtt.message_loop import MessageLoop
-from appliance.adapters.mqtt.messages import Outgoing
+from appliance.adapters.mqtt.messages import Outgoing, Received
 from appliance.adapters.publisher import Publisher
 from appliance.errors import AdapterFailed, Unanswered
 from appliance.home import events

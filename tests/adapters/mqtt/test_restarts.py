@@ -11,7 +11,7 @@ import pytest
 
 from appliance.adapters.device_http.session import DeviceSession
 from appliance.adapters.mqtt.discovery import Phase
-from appliance.adapters.mqtt.inbox import Received
+from appliance.adapters.mqtt.messages import Received
 from appliance.errors import Unreachable
 from appliance.home import events
 from appliance.home.bus import Bus

@@ -14,9 +14,8 @@ import orjson
 
 from appliance.adapters.mqtt.broker import Broker, BrokerConnection
 from appliance.adapters.mqtt.broker_reconnection import BrokerReconnection
-from appliance.adapters.mqtt.inbox import Received
 from appliance.adapters.mqtt.kind import Mqtt
-from appliance.adapters.mqtt.messages import Outgoing, retained
+from appliance.adapters.mqtt.messages import Outgoing, Received, retained
 from appliance.adapters.mqtt.out.command_queues import CommandQueues, HubCommand
 from appliance.adapters.mqtt.out.discovery_payloads import device_payload, hub_payload
 from appliance.adapters.mqtt.out.home_access import HomeAccess

@@ -8,9 +8,8 @@ from contextlib import asynccontextmanager
 
 from appliance.adapters.base import Secrets
 from appliance.adapters.mqtt.broker import Broker, BrokerConnection
-from appliance.adapters.mqtt.inbox import Received
 from appliance.adapters.mqtt.kind import Mqtt
-from appliance.adapters.mqtt.messages import retained
+from appliance.adapters.mqtt.messages import Received, retained
 from appliance.adapters.mqtt.out.topics import HubTopics
 from appliance.adapters.mqtt.stored_texts import keep_published
 from appliance.clock import Clock

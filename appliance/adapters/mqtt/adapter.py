@@ -35,7 +35,7 @@ class MqttAdapter(Adapter):
         self._settings = settings.located(context.root)
         self._secrets = context.secrets
         self._locale = context.locale
-        self.loop: MessageLoop | None = None
+        self.message_loop: MessageLoop | None = None
         """None until the id of the hub is known."""
 
     async def run(self) -> None:
@@ -45,7 +45,7 @@ class MqttAdapter(Adapter):
         status = None if self._settings.publish else f"lares/{hub_id}/status"
         stopped = stopped_at(self._secrets)
         loop = MessageLoop(self._settings, hub_id, status, self.publish, self.clock, self._locale, stopped)
-        self.loop = loop
+        self.message_loop = loop
         broker = Broker(self._settings, await client_id_of(self.name, self._secrets), status, loop.inbox.put)
         connecting = BrokerReconnection(broker, self.clock, loop.run_session, self._publish_loss).run()
         await run_together(connecting, loop.keep_reading(), loop.keep_time())
@@ -66,7 +66,7 @@ class MqttAdapter(Adapter):
     async def picture(self, device_id: str, attribute: str | None = None) -> Picture | None:
         """Return the newest still picture of a camera or an image, or None."""
         await wait_for_short_turn()  # the pictures for several clients would make one turn long
-        return None if self.loop is None else self.loop.pictures.find(device_id, attribute)
+        return None if self.message_loop is None else self.message_loop.pictures.find(device_id, attribute)
 
     @property
     def operations(self) -> Mapping[str, Operation]:
@@ -76,7 +76,7 @@ class MqttAdapter(Adapter):
     async def _publish_message(self, payload: Mapping[str, Value]) -> Value:
         """Publish `{topic, payload, retain?, qos?}`. With QoS 1 or 2, return when the broker has acknowledged the
         message."""
-        hub_id = "" if self.loop is None else self.loop.hub_id
+        hub_id = "" if self.message_loop is None else self.message_loop.hub_id
         message = outgoing_of(payload, (self._settings.discovery_prefix, f"lares/{hub_id}"))
         _, connection = self._connected("message")
         await connection.publish(message)
@@ -90,9 +90,9 @@ class MqttAdapter(Adapter):
 
     def _connected(self, what: str) -> tuple[MessageLoop, BrokerConnection]:
         """Return the loop and its connection. Raise `Unreachable` if the broker is not connected."""
-        if self.loop is None or self.loop.connection is None:
+        if self.message_loop is None or self.message_loop.connection is None:
             raise Unreachable(f"the broker {self._settings.host} is not connected; the {what} was not sent")
-        return self.loop, self.loop.connection
+        return self.message_loop, self.message_loop.connection
 
     def _publish_loss(self, error: Unreachable) -> None:
         self.publish.lost(error)

@@ -101,8 +101,8 @@ class BrokerHome:
 
     @property
     def loop(self) -> MessageLoop:
-        assert self.adapter.loop is not None
-        return self.adapter.loop
+        assert self.adapter.message_loop is not None
+        return self.adapter.message_loop
 
     async def listens(self, *captured: Capture) -> None:
         """Wait until all configurations of these captures are built, and the broker has acknowledged the
@@ -116,7 +116,7 @@ class BrokerHome:
             return {(each.filter, each.entity.announcement.key) for each in routes}
 
         def does() -> bool:
-            loop = self.adapter.loop
+            loop = self.adapter.message_loop
             if loop is None or loop.connection is None or not loop.discovery.subscriptions.is_current:
                 return False
             is_subscribed = expected.router.filters <= loop.discovery.subscriptions._subscribed

@@ -448,7 +448,9 @@ async def test_a_message_is_sent_to_all_devices_that_show_messages_or_to_one(bro
     async with broker.client() as client, BrokerHome(broker) as home:
         with pytest.raises(Unreachable, match="the message was not sent"):
             await home.adapter.operations["notify"]({"message": "too early"})
-        await until(lambda: home.adapter.loop is not None and home.adapter.loop.connection is not None)
+        await until(
+            lambda: home.adapter.message_loop is not None and home.adapter.message_loop.connection is not None
+        )
         with pytest.raises(Invalid, match="no device of this broker can display messages"):
             await home.adapter.operations["notify"]({"message": "to nobody"})
         for number, keys in enumerate(({}, {"command_template": '{"text": {{ value | tojson }}}'}, {})):

@@ -212,7 +212,7 @@ def test_pictures_for_several_clients_are_decoded_in_separate_turns(clock: Virtu
     async def request_all() -> None:
         adapter = MqttAdapter(context_of("mqtt", None, clock), PLAIN)
         loop: Any = SimpleNamespace(pictures=SimpleNamespace(find=find))
-        adapter.loop = loop
+        adapter.message_loop = loop
         await asyncio.gather(*(adapter.picture("mqtt:x") for _ in range(4)))
 
     run(request_all())

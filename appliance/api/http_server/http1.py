@@ -53,7 +53,6 @@ class StrictHttp1(Http):
     """
 
     __slots__ = (
-        "HEADER_MAX_SIZE",
         "_chunks",
         "_discard_until",
         "_discarded",
@@ -74,7 +73,6 @@ class StrictHttp1(Http):
         self._limits: ApiLimits = protocol.limits
         self._fields: HeadFields | None = None
         self.identified: Any = None
-        self.HEADER_MAX_SIZE = self._limits.head_bytes
 
     async def http1(self) -> None:
         """Serve requests until the connection ends. When the connection has ended, break the reference cycles of
@@ -102,7 +100,7 @@ class StrictHttp1(Http):
         if end < 0:
             end = await self._receive_head()
         if end < 0:
-            raise PayloadTooLarge(f"the request line and headers are larger than {self.HEADER_MAX_SIZE} bytes")
+            raise PayloadTooLarge(f"the request line and headers are larger than {self._limits.head_bytes} bytes")
         head = parse_head(bytes(self.recv_buffer[:end]), self._fields)
         if head.fields is not self._fields:
             self._fields, self.identified = head.fields, None
@@ -174,7 +172,7 @@ class StrictHttp1(Http):
     def _expect_body(self, fields: HeadFields, request: Request) -> None:
         self._chunks = self._discarded = 0
         self._discard_until: float | None = None
-        self.request_bytes_left = self.request_bytes = fields.length or 0
+        self.request_bytes_left = fields.length or 0
         if not fields.has_body:
             return
         expect = request.headers.getone("expect", None)
@@ -190,13 +188,13 @@ class StrictHttp1(Http):
         """
         if self.recv_buffer.startswith(_CRLF) and len(self.recv_buffer) >= 4 and self.recv_buffer[2:4] != _CRLF:
             del self.recv_buffer[:2]
-        return self.recv_buffer.find(_END_OF_HEAD, 0, self.HEADER_MAX_SIZE + len(_END_OF_HEAD) - 1)
+        return self.recv_buffer.find(_END_OF_HEAD, 0, self._limits.head_bytes + len(_END_OF_HEAD) - 1)
 
     async def _receive_head(self) -> int:
         checked = 0
         try:
             async with asyncio.timeout(self._limits.head_secs):
-                while self._end_of_head() < 0 and len(self.recv_buffer) < self.HEADER_MAX_SIZE:
+                while self._end_of_head() < 0 and len(self.recv_buffer) < self._limits.head_bytes:
                     check_beginning(self.recv_buffer, checked)
                     checked = len(self.recv_buffer)
                     await self._receive_more()

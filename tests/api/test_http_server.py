@@ -3,6 +3,7 @@ listed files use these names, and the listed tests exist."""
 
 from __future__ import annotations
 
+import ast
 import importlib
 import inspect
 import logging
@@ -14,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sanic.http import Http
+from sanic.server import HttpProtocol
 
 from appliance.api.http_server.application import Application
 from appliance.api.http_server.connection import Connection
@@ -26,6 +29,18 @@ USE = r"relied on|`[\w.]+`, \w+"
 ROWS = re.findall(
     rf"^\| `([\w.]+):([\w.]+)` \| ({USE}) \| .* \| `(tests/[\w/]+\.py)::(\w+)` \|$", PAGE.read_text(), re.MULTILINE
 )
+STATE = re.findall(
+    r"^\| ((?:`Http(?:Protocol)?\.\w+`(?:, )?)+) \| (`.*\.py`) \| .* \|$", PAGE.read_text(), re.MULTILINE
+)
+"""The names and the files of each row in the table of state."""
+
+HOLDERS = {
+    "connection.py": {"self", "self.http", "http1_of(request)"},
+    "http1.py": {"self", "self.protocol"},
+    "websocket_protocol.py": {"http1"},
+    "../body.py": {"http1"},
+}
+"""The expressions for objects of Sanic's classes `Http` and `HttpProtocol`, by file."""
 
 IMPORTS = """
 import sys
@@ -39,7 +54,7 @@ print({"html5tagger", "tracerite", "importlib.metadata", "multiprocessing.util"}
 
 
 def test_every_name_on_the_page_and_its_test_exist() -> None:
-    assert len(ROWS) == PAGE.read_text().count("\n| `")
+    assert len(ROWS) + len(STATE) == PAGE.read_text().count("\n| `")
     for module, name, _, file, test in ROWS:
         found: Any = importlib.import_module(module)
         *parts, last = name.split(".")
@@ -66,6 +81,29 @@ def test_the_named_file_uses_the_name() -> None:
             is_defined = f"def {name.rsplit('.', 1)[-1]}(" in path.read_text()
             assert is_defined == (how in ("overridden", "extended", "replaced")), f"{file}: {name} is not {how}"
             assert name.rsplit(".", 1)[-1] in path.read_text(), f"{file} does not mention {name}"
+
+
+def test_the_used_state_of_sanic_is_on_the_page() -> None:
+    kinds = {
+        kind.__name__: {name for base in kind.__mro__[:-1] for name in vars(base)} for kind in (HttpProtocol, Http)
+    }
+    listed = {
+        (file, *name.split(".")) for names, files in STATE for file in each_of(files) for name in each_of(names)
+    }
+    assert [(kind, name) for _, kind, name in listed if name not in kinds[kind]] == []
+    searched = set.union(*kinds.values()) - {name.rsplit(".", 1)[-1] for _, name, *_ in ROWS}
+    used = {
+        (file, node.attr)
+        for file, holders in HOLDERS.items()
+        for node in ast.walk(ast.parse((PAGE.parent / file).read_text()))
+        if isinstance(node, ast.Attribute) and ast.unparse(node.value) in holders and node.attr in searched
+    }
+    assert used == {(file, name) for file, _, name in listed}
+
+
+def each_of(cell: str) -> list[str]:
+    """Return the names in backticks."""
+    return re.findall("`(.+?)`", cell)
 
 
 def test_sanic_is_pinned_to_the_documented_version() -> None:

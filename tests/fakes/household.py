@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from appliance import config
-from appliance.adapters.mqtt.discovery import QUIET_SECS
+from appliance.adapters.mqtt.announcements.discovery import QUIET_SECS
 from appliance.adapters.mqtt.message_loop import TICK_SECS
 from appliance.clock import Clock
 from tests.fakes.app import App, open_app

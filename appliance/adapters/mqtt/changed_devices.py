@@ -6,7 +6,7 @@ from collections.abc import Container, Iterable, Iterator
 
 from msgspec import Struct, field
 
-from appliance.adapters.mqtt.announced_devices import AnnouncedDevices
+from appliance.adapters.mqtt.announcements.announced_devices import AnnouncedDevices
 from appliance.adapters.mqtt.device import MqttDevice
 from appliance.adapters.mqtt.platforms.entity import Entity
 from appliance.adapters.mqtt.platforms.payloads import Update

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, tzinfo
 
 from appliance.adapters.confirmation import RESULT_SECS, failure, is_long_fade
-from appliance.adapters.mqtt.announced_devices import AnnouncedDevices
+from appliance.adapters.mqtt.announcements.announced_devices import AnnouncedDevices
 from appliance.adapters.mqtt.broker import BrokerConnection
 from appliance.adapters.mqtt.changed_devices import ChangedDevices
 from appliance.adapters.mqtt.device import MqttDevice

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from appliance.adapters.mqtt.announcement import Announcement, DiscoveryProtocol
+from appliance.adapters.mqtt.announcements.announcement import Announcement, DiscoveryProtocol
 from appliance.adapters.mqtt.platforms.alarm_panel import AlarmPanel
 from appliance.adapters.mqtt.platforms.binary_sensor import BinarySensor
 from appliance.adapters.mqtt.platforms.button import Button

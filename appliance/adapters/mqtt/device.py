@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from msgspec import Struct, field
 
-from appliance.adapters.mqtt.announcement import DeviceFacts, text_of
-from appliance.adapters.mqtt.device_ids import slug
+from appliance.adapters.mqtt.announcements.announcement import DeviceFacts, text_of
+from appliance.adapters.mqtt.announcements.device_ids import slug
 from appliance.adapters.mqtt.platforms.binary_sensor import BinarySensor
 from appliance.adapters.mqtt.platforms.entity import Entity
 from appliance.adapters.mqtt.platforms.intent import Offer

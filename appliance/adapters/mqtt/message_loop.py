@@ -15,14 +15,14 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from functools import partial
 
-from appliance.adapters.mqtt.announced_devices import AnnouncedDevices
-from appliance.adapters.mqtt.announcement_store import AnnouncementStore
+from appliance.adapters.mqtt.announcements.announced_devices import AnnouncedDevices
+from appliance.adapters.mqtt.announcements.announcement_store import AnnouncementStore
+from appliance.adapters.mqtt.announcements.discovery import Discovery
 from appliance.adapters.mqtt.broker import BrokerConnection
 from appliance.adapters.mqtt.budget import Budget
 from appliance.adapters.mqtt.changed_devices import ChangedDevices
 from appliance.adapters.mqtt.commands import Commands
 from appliance.adapters.mqtt.deadlines import Deadlines
-from appliance.adapters.mqtt.discovery import Discovery
 from appliance.adapters.mqtt.inbox import Inbox
 from appliance.adapters.mqtt.kind import Mqtt
 from appliance.adapters.mqtt.message_processor import MessageProcessor

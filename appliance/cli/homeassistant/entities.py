@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from appliance.adapters.mqtt.device_ids import DeviceSlugs, slug
+from appliance.adapters.mqtt.announcements.device_ids import DeviceSlugs, slug
 from appliance.cli.homeassistant.helper_entities import HELPERS, helper_value
 from appliance.cli.homeassistant.installation import Installation
 from appliance.cli.homeassistant.known_devices import KnownDevice, KnownDevices, code_of

@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from appliance.adapters.mqtt.announced_devices import MAX_BROKER_DEVICES
+from appliance.adapters.mqtt.announcements.announced_devices import MAX_BROKER_DEVICES
 from appliance.automations.variables import MAX_VARIABLES
 from appliance.cli.homeassistant.entities import Entities
 from appliance.cli.homeassistant.installation import Installation

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from appliance.adapters.device_http.session import DeviceSession
 from appliance.adapters.dispatch import Outcome
 from appliance.adapters.mqtt.adapter import MqttAdapter
-from appliance.adapters.mqtt.announced_devices import AnnouncedDevices
+from appliance.adapters.mqtt.announcements.announced_devices import AnnouncedDevices
 from appliance.adapters.mqtt.kind import Mqtt
 from appliance.adapters.mqtt.message_loop import MessageLoop
 from appliance.adapters.mqtt.out.home_access import HomeAccess, no_frame

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
-from appliance.adapters.mqtt.announced_devices import AnnouncedDevices
+from appliance.adapters.mqtt.announcements.announced_devices import AnnouncedDevices
 from appliance.adapters.mqtt.device import MqttDevice
 from appliance.adapters.mqtt.kind import Mqtt
 from appliance.adapters.mqtt.message_loop import MessageLoop

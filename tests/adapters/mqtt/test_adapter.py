@@ -12,7 +12,7 @@ import aiomqtt
 import pytest
 
 from appliance.adapters.confirmation import RESULT_SECS
-from appliance.adapters.mqtt.discovery import BIRTH_SECS, RETURN_SECS, Phase
+from appliance.adapters.mqtt.announcements.discovery import BIRTH_SECS, RETURN_SECS, Phase
 from appliance.errors import BadAnswer, Unanswered
 from appliance.home import events
 from appliance.home.model import DeviceKind, Observation, Report

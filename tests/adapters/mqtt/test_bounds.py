@@ -15,9 +15,9 @@ from typing import Any, cast
 
 import pytest
 
-from appliance.adapters.mqtt.announcement import MAX_DISCOVERY_BYTES
-from appliance.adapters.mqtt.announcement_store import MAX_CONFIGS_BYTES
-from appliance.adapters.mqtt.home_assistant_announcements import parse_announcements
+from appliance.adapters.mqtt.announcements.announcement import MAX_DISCOVERY_BYTES
+from appliance.adapters.mqtt.announcements.announcement_store import MAX_CONFIGS_BYTES
+from appliance.adapters.mqtt.announcements.home_assistant_announcements import parse_announcements
 from appliance.adapters.mqtt.messages import Message, Received
 from appliance.adapters.mqtt.newest_messages import MAX_REMEMBERED_BYTES, MAX_VERSIONS
 from appliance.adapters.mqtt.refusals import MAX_REFUSED, Refusal

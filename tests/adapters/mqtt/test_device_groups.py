@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from appliance.adapters.mqtt.announcement import Announcement, DeviceFacts, DiscoveryProtocol
-from appliance.adapters.mqtt.device_ids import DeviceSlugs
-from appliance.adapters.mqtt.grouping import group_announcements
+from appliance.adapters.mqtt.announcements.announcement import Announcement, DeviceFacts, DiscoveryProtocol
+from appliance.adapters.mqtt.announcements.device_ids import DeviceSlugs
+from appliance.adapters.mqtt.announcements.grouping import group_announcements
 from tests.adapters.mqtt.captures import Sent
 from tests.adapters.mqtt.table import new_catalog, run_steps, take
 

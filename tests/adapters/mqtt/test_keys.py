@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from appliance.adapters.mqtt.abbreviations import CONFIG_NAMES
-from appliance.adapters.mqtt.announcement import Announcement, DeviceFacts, DiscoveryProtocol
+from appliance.adapters.mqtt.announcements.abbreviations import CONFIG_NAMES
+from appliance.adapters.mqtt.announcements.announcement import Announcement, DeviceFacts, DiscoveryProtocol
+from appliance.adapters.mqtt.announcements.device_builder import build_devices
 from appliance.adapters.mqtt.component_classes import COMPONENTS
 from appliance.adapters.mqtt.device import MqttDevice
-from appliance.adapters.mqtt.device_builder import build_devices
 from appliance.adapters.mqtt.platforms.entity import Entity
 from appliance.adapters.mqtt.refusals import Refusals
 from appliance.errors import LaresError

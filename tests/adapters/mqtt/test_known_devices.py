@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from appliance.adapters.mqtt.announced_devices import MAX_BROKER_DEVICES, AnnouncedDevices
-from appliance.adapters.mqtt.announcement_store import MAX_UNUSED_CONFIGS
+from appliance.adapters.mqtt.announcements.announced_devices import MAX_BROKER_DEVICES, AnnouncedDevices
+from appliance.adapters.mqtt.announcements.announcement_store import MAX_UNUSED_CONFIGS
 from appliance.home.events import DropEnded, ObservationDropped
 from tests.adapters.mqtt.broker import Broker
 from tests.adapters.mqtt.captures import Sent

@@ -17,8 +17,8 @@ from msgspec.structs import replace
 
 from appliance.adapters.device_http.session import DeviceSession
 from appliance.adapters.mqtt.aiomqtt_client import Client
-from appliance.adapters.mqtt.announced_devices import AnnouncedDevices
-from appliance.adapters.mqtt.discovery import BIRTH_SECS, RETURN_SECS, Phase
+from appliance.adapters.mqtt.announcements.announced_devices import AnnouncedDevices
+from appliance.adapters.mqtt.announcements.discovery import BIRTH_SECS, RETURN_SECS, Phase
 from appliance.adapters.mqtt.fields import parse_templates
 from appliance.adapters.mqtt.inbox import CROWDED, MAX_MESSAGES, TURN_BYTES, Inbox
 from appliance.adapters.mqtt.messages import Outgoing, Received

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from appliance.adapters.device_http.session import DeviceSession
-from appliance.adapters.mqtt.discovery import Phase
+from appliance.adapters.mqtt.announcements.discovery import Phase
 from appliance.adapters.mqtt.messages import Received
 from appliance.errors import Unreachable
 from appliance.home import events

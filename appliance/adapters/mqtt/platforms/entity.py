@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from appliance.adapters.mqtt.announcement import Announcement
+from appliance.adapters.mqtt.announcements.announcement import Announcement
 from appliance.adapters.mqtt.fields import AnnouncedFields, is_unreadable
 from appliance.adapters.mqtt.messages import Message, Outgoing
 from appliance.adapters.mqtt.platforms.availability import announced_availability

@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from appliance.adapters.mqtt.announcement import MAX_COMPONENTS, Announcement, DiscoveryProtocol
+from appliance.adapters.mqtt.announcements.announcement import MAX_COMPONENTS, Announcement, DiscoveryProtocol
 from appliance.adapters.mqtt.fields import Texts
 from appliance.adapters.mqtt.tasmota.device import TasmotaDevice
 from appliance.adapters.mqtt.tasmota.sensors import (

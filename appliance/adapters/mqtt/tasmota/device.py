@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from itertools import zip_longest
 from typing import Any
 
-from appliance.adapters.mqtt.announcement import DeviceFacts
+from appliance.adapters.mqtt.announcements.announcement import DeviceFacts
 from appliance.adapters.mqtt.fields import Texts
 from appliance.adapters.mqtt.topic_filters import is_topic
 from appliance.errors import Invalid

@@ -6,8 +6,13 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from appliance.adapters.mqtt.abbreviations import CONFIG_NAMES, DEVICE_NAMES, ORIGIN_NAMES, expand_abbreviations
-from appliance.adapters.mqtt.announcement import (
+from appliance.adapters.mqtt.announcements.abbreviations import (
+    CONFIG_NAMES,
+    DEVICE_NAMES,
+    ORIGIN_NAMES,
+    expand_abbreviations,
+)
+from appliance.adapters.mqtt.announcements.announcement import (
     MAX_COMPONENTS,
     Announcement,
     DeviceFacts,

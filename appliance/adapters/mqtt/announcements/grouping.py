@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Container, Generator, Iterable, Sequence
 
-from appliance.adapters.mqtt.announcement import Announcement
-from appliance.adapters.mqtt.device_ids import DeviceSlugs, slug, slug_with_digits
+from appliance.adapters.mqtt.announcements.announcement import Announcement
+from appliance.adapters.mqtt.announcements.device_ids import DeviceSlugs, slug, slug_with_digits
 
 MARKER_KINDS = ("identifier", "connection", "alone")
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Container, Generator, Iterator
 
-from appliance.adapters.mqtt.announcement import Announcement, DeviceFacts
+from appliance.adapters.mqtt.announcements.announcement import Announcement, DeviceFacts
+from appliance.adapters.mqtt.announcements.device_ids import digits_of
+from appliance.adapters.mqtt.announcements.grouping import identifier_of
 from appliance.adapters.mqtt.component_classes import build_entity
 from appliance.adapters.mqtt.device import MqttDevice, order_of
-from appliance.adapters.mqtt.device_ids import digits_of
-from appliance.adapters.mqtt.grouping import identifier_of
 from appliance.adapters.mqtt.platforms.entity import Entity
 from appliance.adapters.mqtt.platforms.event import ActionSensor, EventEntity, TriggerEntity
 from appliance.adapters.mqtt.refusals import Refusal, Refusals, reason_of

@@ -8,10 +8,10 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from appliance.adapters.mqtt.announcement import Announcement, parse_config
+from appliance.adapters.mqtt.announcements.announcement import Announcement, parse_config
+from appliance.adapters.mqtt.announcements.grouping import markers_of, slug_markers_of
+from appliance.adapters.mqtt.announcements.home_assistant_announcements import parse_announcements
 from appliance.adapters.mqtt.component_classes import COMPONENTS, build_entity, unsupported
-from appliance.adapters.mqtt.grouping import markers_of, slug_markers_of
-from appliance.adapters.mqtt.home_assistant_announcements import parse_announcements
 from appliance.adapters.mqtt.messages import Outgoing
 from appliance.adapters.mqtt.out.topics import HubTopics
 from appliance.adapters.mqtt.refusals import Refusal, Refusals, reason_of

@@ -15,8 +15,8 @@ import math
 from collections.abc import Iterable, Iterator
 from enum import IntEnum
 
-from appliance.adapters.mqtt.announced_devices import AnnouncedDevices
-from appliance.adapters.mqtt.announcement import parse_config
+from appliance.adapters.mqtt.announcements.announced_devices import AnnouncedDevices
+from appliance.adapters.mqtt.announcements.announcement import parse_config
 from appliance.adapters.mqtt.broker import BrokerConnection
 from appliance.adapters.mqtt.fields import MAX_QUICK_CHARS, parse_templates
 from appliance.adapters.mqtt.inbox import Inbox

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Generator, Iterator, Mapping
 
-from appliance.adapters.mqtt.announcement import Announcement
-from appliance.adapters.mqtt.announcement_store import AnnouncementStore
+from appliance.adapters.mqtt.announcements.announcement import Announcement
+from appliance.adapters.mqtt.announcements.announcement_store import AnnouncementStore
+from appliance.adapters.mqtt.announcements.device_builder import build_devices
+from appliance.adapters.mqtt.announcements.device_ids import DeviceSlugs
+from appliance.adapters.mqtt.announcements.grouping import MARKER_KINDS, group_announcements, markers_of
 from appliance.adapters.mqtt.device import MqttDevice
-from appliance.adapters.mqtt.device_builder import build_devices
-from appliance.adapters.mqtt.device_ids import DeviceSlugs
 from appliance.adapters.mqtt.fields import parse_templates
-from appliance.adapters.mqtt.grouping import MARKER_KINDS, group_announcements, markers_of
 from appliance.adapters.mqtt.platforms.entity import Entity
 from appliance.adapters.mqtt.refusals import Refusals
 from appliance.adapters.mqtt.router import Router

@@ -21,7 +21,7 @@ The log accepts twice as many lines per minute.
 """
 
 REPEAT_SECS = 3600.0
-"""Interval at which an exceeded limit is logged again, and `MAX_REPORTED` further faults can be reported."""
+"""Seconds between two log lines about the same exceeded limit. `MAX_REPORTED` counts faults within these seconds."""
 
 MORE_FAULTS = (
     f"more than {MAX_REPORTED} announcements and messages were unusable within an hour; the rest are not listed"

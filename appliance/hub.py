@@ -398,12 +398,12 @@ class Hub:
         )
         executor = self._build_executor("automation")
         automations = Automations(catalog, self.environment, executor, self.safe_mode)
+        automations.hold_until(self.health.have_all_started, self.bus)
         self.automations = await stack.enter_async_context(automations)
         self.names = NameWatcher(
             self.bus, self.clock, self.store.document, self._name_collector.view, self.health.have_all_started
         )
         await stack.enter_async_context(self.names)
-        automations.hold_until(self.health.have_all_started, self.bus)
 
     def _build_reloaders(self) -> dict[str, Reloader]:
         scripts = Scripts(

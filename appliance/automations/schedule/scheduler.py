@@ -45,6 +45,8 @@ class Scheduler:
         self._delayed_calls = DelayedCalls()
         self._calendar_calls: dict[CalendarCall, None] = {}
         self._is_starting = True
+        """Only calls that are added before `_run` first finds the clock trusted find an occurrence shortly before the
+        hub's start."""
         self._awaits_trust = False
         self._changed = asyncio.Event()
         self._tasks = Tasks()

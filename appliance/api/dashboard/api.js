@@ -1,4 +1,4 @@
-// Requests to the hub, with the page's key.
+// Requests to the hub, and the page's key.
 
 import { stored } from "./storage.js";
 import { t } from "./words.js";

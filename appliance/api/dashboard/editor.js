@@ -113,7 +113,7 @@ function Editor({ path, loaded }) {
 		errorLine(target),
 		isOther && drafts.has(path) && card(p({ class: "problem" }, t("editor.other")), use(Difference, { old: data.text, fresh: text }),
 			actions(use(Button, { label: t("editor.theirs"), onClick: () => take(data) }), use(Button, { label: t("editor.mine"), onClick: () => save(data.version) }))),
-		use(Field, { path, text, onType: type, onSave: save }),
+		use(FileText, { path, text, onType: type, onSave: save }),
 		part === "try" && use(Try, { path, text, isChanged, kind, onSave: save }),
 		part === "simulate" && use(Simulation, { path, text }),
 		part === "test" && use(Test, { path, text }),
@@ -122,7 +122,7 @@ function Editor({ path, loaded }) {
 }
 
 // The text field, with its styles in a shadow tree, because the page's policy forbids other inline styles.
-function Field({ path, text, onType, onSave }) {
+function FileText({ path, text, onType, onSave }) {
 	const place = useRef();
 	const hand = useRef({}).current;
 	Object.assign(hand, { onType, onSave });

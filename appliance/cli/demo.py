@@ -29,6 +29,7 @@ from appliance.cli.log_output import discard, start_logging
 from appliance.cli.owner import refuse_other_home
 from appliance.cli.paths import CONFIG_FILE, make_data_dir
 from appliance.cli.process.serve import serve, when_ready
+from appliance.cli.process.stderr_writer import unblock_stderr
 from appliance.cli.run import run
 from appliance.cli.terminal import say
 from appliance.config import Config
@@ -50,6 +51,7 @@ def demo(arguments: argparse.Namespace) -> int:
     """Run the demo until a signal stops it."""
     if arguments.keep:
         return _run_kept(arguments)
+    unblock_stderr()
     if arguments.data_dir:
         refuse_other_home(Path(arguments.data_dir))
     port = _choose_port() if arguments.port is None else arguments.port

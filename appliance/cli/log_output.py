@@ -26,7 +26,7 @@ _PRIORITIES = {logging.DEBUG: 7, logging.INFO: 6, logging.WARNING: 4, logging.ER
 
 def start_logging(settings: Logging, environment: Mapping[str, str]) -> None:
     """Send every log entry to standard error in the configured form."""
-    handler = logging.StreamHandler(sys.stderr)
+    handler = UnflushedHandler(sys.stderr)
     if settings.format == "json":
         handler.setFormatter(JsonLines())
     elif is_journal(sys.stderr, environment):
@@ -37,6 +37,16 @@ def start_logging(settings: Logging, environment: Mapping[str, str]) -> None:
     logging.basicConfig(level=settings.level.upper(), handlers=[handler], force=True)
     for chatty in ("sanic", "asyncio", "websockets", "aiohttp", "watchfiles"):
         logging.getLogger(chatty).setLevel(max(logging.WARNING, logging.getLogger().level))
+
+
+class UnflushedHandler(logging.StreamHandler[TextIO]):
+    """Writes entries to a stream that needs no flush after each line."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            self.stream.write(self.format(record) + self.terminator)
+        except Exception:  # logging must not raise
+            self.handleError(record)
 
 
 def is_journal(stream: TextIO, environment: Mapping[str, str]) -> bool:

@@ -102,7 +102,11 @@ class Running:
 
 @contextlib.contextmanager
 def lares(
-    folder: Path, *arguments: str, variables: Mapping[str, str] = NOTHING, stdout: int | None = None
+    folder: Path,
+    *arguments: str,
+    variables: Mapping[str, str] = NOTHING,
+    stdout: int | None = None,
+    stderr: int | None = None,
 ) -> Iterator[Running]:
     """Run the command in the folder with these environment variables. Kill the process at the end."""
     number = len(list(folder.glob("*.out")))
@@ -113,7 +117,7 @@ def lares(
             cwd=folder,
             env=environment(**variables),
             stdout=done if stdout is None else stdout,
-            stderr=errors,
+            stderr=errors if stderr is None else stderr,
         )
     try:
         yield Running(process, out, err)

@@ -11,13 +11,13 @@ from msgspec.structs import replace
 
 from appliance.adapters.base import HookRequest
 from appliance.adapters.dispatch import Dispatcher
-from appliance.api.validation import BYTE_ORDER_MARK, MAX_TABLE_DEPTH, is_within, parse_json
+from appliance.api.validation import BYTE_ORDER_MARK, parse_json
 from appliance.errors import Invalid, MalformedRequest, NotFound
 from appliance.home.bus import Bus
 from appliance.home.events import HookCalled
 from appliance.home.registry import Registry
 from appliance.home.texts import DEVICE_HOOK_PREFIX
-from appliance.home.values import Value
+from appliance.home.values import MAX_JSON_DEPTH, Value, is_within
 
 _BOUNDARY = re.compile(r'boundary="?([^\s";,]{1,70})')
 _PART_NAME = re.compile(rb'content-disposition:\s*form-data\b[^\r\n]*?\bname="([^"\r\n]*)"', re.IGNORECASE)
@@ -82,8 +82,8 @@ def read_data(body: bytes, content_type: str) -> Value:
         data: Any = parse_json(body)
     except MalformedRequest:
         return _read_form(body, content_type)
-    if not is_within(data, MAX_TABLE_DEPTH - 1):
-        raise Invalid(f"the body must not be nested more than {MAX_TABLE_DEPTH} levels deep")
+    if not is_within(data, MAX_JSON_DEPTH):
+        raise Invalid(f"the body must not be nested more than {MAX_JSON_DEPTH} levels deep")
     return data
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 
 from appliance.errors import Invalid, MalformedRequest
+from appliance.home.values import MAX_JSON_DEPTH, is_within
 from appliance.tables import checks
 from appliance.tables.checks import Mismatch, format_value
 from appliance.tables.fields import Field, Findings, Table
@@ -23,10 +24,6 @@ from appliance.tables.json_schema import (
     maybe,
     one_of,
 )
-
-MAX_TABLE_DEPTH = 32
-"""Maximum nesting of objects that are passed to Lua."""
-
 
 RequestFields = Mapping[str, Field[Check]]
 """The fields of a request's object or query. Unknown fields are ignored."""
@@ -125,15 +122,9 @@ def list_of(check: Check) -> Check:
 def _table(value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise Mismatch("an object", value)
-    if not is_within(value, MAX_TABLE_DEPTH - 1):
-        raise Invalid(f"must not be nested more than {MAX_TABLE_DEPTH} levels deep")
+    if not is_within(value, MAX_JSON_DEPTH):
+        raise Invalid(f"must not be nested more than {MAX_JSON_DEPTH} levels deep")
     return value
-
-
-def is_within(value: Any, levels: int) -> bool:
-    """Return whether objects and arrays in the value are nested at most `levels` levels deep."""
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return levels >= 0 and all(is_within(each, levels - 1) for each in inner if isinstance(each, dict | list))
 
 
 boolean = Check(schema=BOOLEAN, run=checks.boolean)

@@ -37,6 +37,12 @@ def to_bytes(value: Value) -> bytes:
     return bytes(memoryview(orjson.dumps(value)))
 
 
+def is_within(value: Value, levels: int) -> bool:
+    """Return whether objects and arrays in the value are nested at most `levels` levels deep."""
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
+    return all(levels > 1 and is_within(each, levels - 1) for each in inner if isinstance(each, dict | list | tuple))
+
+
 def number_in(value: Value) -> int | float | None:
     """Return a value's number: the value itself, or its field `value` if it has a unit. Return None for a value
     without a number."""

@@ -23,7 +23,7 @@ from appliance.errors import Invalid, NotFound, StoreFailed
 from appliance.home.bus import Bus
 from appliance.home.events import TimerFired
 from appliance.home.texts import strip_id
-from appliance.home.values import Value, to_bytes
+from appliance.home.values import Value, json_size, to_bytes
 from appliance.store.record_keys import TIMER_PREFIX
 from appliance.store.records import read_all, skip
 from appliance.store.storage import Storage
@@ -388,12 +388,5 @@ def check_timer(name: str, secs: float, payload: Value) -> str:
     name = strip_id(name)
     if not is_number(secs) or not 0 <= secs <= MAX_SECS:
         raise Invalid(f"timer '{name}': the duration must be 0 to {MAX_SECS} seconds (400 days), not {secs!r}")
-    try:
-        size = len(orjson.dumps(payload))
-    except (orjson.JSONEncodeError, RecursionError):
-        raise Invalid(f"timer '{name}': the payload is not JSON") from None
-    if size > MAX_TIMER_PAYLOAD_BYTES:
-        raise Invalid(
-            f"timer '{name}': the payload has {size} bytes as JSON; at most {MAX_TIMER_PAYLOAD_BYTES} are allowed"
-        )
+    json_size(f"timer '{name}': the payload", payload, MAX_TIMER_PAYLOAD_BYTES)
     return name

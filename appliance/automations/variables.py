@@ -13,7 +13,7 @@ from appliance.automations.field_checks import variable_name
 from appliance.errors import Invalid, NotFound
 from appliance.home.bus import Bus
 from appliance.home.events import VariableChanged
-from appliance.home.values import Value, last_known, same
+from appliance.home.values import Value, json_size, last_known, same
 from appliance.store.record_keys import VARIABLE_PREFIX
 from appliance.store.records import read_all, skip
 from appliance.store.storage import DocumentReader, Storage
@@ -26,10 +26,6 @@ MAX_VARIABLES = 1000
 
 
 MAX_TOTAL_BYTES = 256 << 10
-
-
-MAX_VALUE_DEPTH = 32
-"""Maximum nesting of a value. Lua cannot read deeper values."""
 
 
 class Variable(Struct, frozen=True, kw_only=True):
@@ -196,24 +192,9 @@ def check_variable(name: str, value: Value) -> int:
         raise Invalid(f"the variable's name {fault}") from None
     if value is None:
         return 0
-    try:
-        _check_depth(value, MAX_VALUE_DEPTH)
-        size = len(orjson.dumps(value))
-    except (orjson.JSONEncodeError, RecursionError):
-        raise Invalid(f"variable '{name}': the value is not JSON") from None
-    if size > MAX_VALUE_BYTES:
-        raise Invalid(f"variable '{name}': the value has {size} bytes as JSON; at most {MAX_VALUE_BYTES} are allowed")
-    return size
+    return json_size(f"variable '{name}': the value", value, MAX_VALUE_BYTES)
 
 
 def _stored(value: Value, last: tuple[Value, ...]) -> dict[str, Value] | None:
     fields = {} if value is None else {"value": value}
     return {**fields, "last": list(last)} if last else fields or None
-
-
-def _check_depth(value: Value, left: int) -> None:
-    children = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
-    for child in children:
-        if left <= 1:
-            raise Invalid(f"the value is nested more than {MAX_VALUE_DEPTH} levels deep")
-        _check_depth(child, left - 1)

@@ -43,6 +43,20 @@ def is_within(value: Value, levels: int) -> bool:
     return all(levels > 1 and is_within(each, levels - 1) for each in inner if isinstance(each, dict | list | tuple))
 
 
+def json_size(what: str, value: Value, max_bytes: int) -> int:
+    """Return the value's size as JSON. Raise `Invalid` if the value is not JSON, too deep, or too large. The error
+    begins with `what`."""
+    if not is_within(value, MAX_JSON_DEPTH):
+        raise Invalid(f"{what} is nested more than {MAX_JSON_DEPTH} levels deep")
+    try:
+        size = len(orjson.dumps(value))
+    except orjson.JSONEncodeError:
+        raise Invalid(f"{what} is not JSON") from None
+    if size > max_bytes:
+        raise Invalid(f"{what} has {size} bytes as JSON; at most {max_bytes} are allowed")
+    return size
+
+
 def number_in(value: Value) -> int | float | None:
     """Return a value's number: the value itself, or its field `value` if it has a unit. Return None for a value
     without a number."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -207,6 +208,8 @@ async def test_invalid_timers_are_refused(tmp_path: Path) -> None:
                 await start(it, name, secs, payload)
         with pytest.raises(Invalid, match="16384 are allowed"):
             await start(it, payload="x" * 20_000)
+        with pytest.raises(Invalid, match="the payload is nested more than 32 levels deep"):
+            await start(it, payload=json.loads("[" * 33 + "]" * 33))
         it.card.is_bad = True
         with pytest.raises(StoreFailed):
             await start(it)

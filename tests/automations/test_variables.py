@@ -63,10 +63,12 @@ def test_values_have_their_limits() -> None:
     with pytest.raises(Invalid, match="there are 1000 already"):
         few.set("v1000", 1, WHO)
     deep: Any = 1
-    for _ in range(40):
+    for _ in range(32):
         deep = [deep]
-    with pytest.raises(Invalid, match="nested more than 32 levels deep"):
-        few.set("v1", deep, WHO)
+    few.set("v1", deep, WHO)
+    for each in ([deep], {"a": deep}):
+        with pytest.raises(Invalid, match="variable 'v1': the value is nested more than 32 levels deep"):
+            few.set("v1", each, WHO)
 
 
 @pytest.mark.slow

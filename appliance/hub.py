@@ -226,7 +226,9 @@ class Hub:
         return [await reloader.reload() for reloader in self.reloaders.values() if reloader.refusal is None]
 
     async def pack(self) -> bool:
-        """Pack the remaining data of removed devices to save memory. Return whether devices were removed."""
+        """Save memory: remove the brake's expired records, and pack the remaining data of removed devices. Return
+        whether devices were removed."""
+        self.environment.brake.remove_expired()
         has_packed = await self.history.pack()
         if not has_packed:
             self.names.store_removals()

@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Mapping
+from itertools import takewhile
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -112,12 +113,16 @@ class Brake:
 
     def _note(self, subject: _Subject, causes: frozenset[str], expected: Requirement = _ANY) -> None:
         """Store the causes of the subject's latest change, and remove expired records."""
-        now = self._clock.monotonic()
         self._effects.pop(subject, None)
         if causes:
-            self._effects[subject] = _Effect(now, causes, expected)
-        while self._effects and now - next(iter(self._effects.values())).at > self._secs:
-            del self._effects[next(iter(self._effects))]
+            self._effects[subject] = _Effect(self._clock.monotonic(), causes, expected)
+        self.remove_expired()
+
+    def remove_expired(self) -> None:
+        """Remove expired records. Without this call, a quiet home would keep the records of a flood."""
+        now = self._clock.monotonic()
+        for subject in [*takewhile(lambda each: now - self._effects[each].at > self._secs, self._effects)]:
+            del self._effects[subject]
 
     def _causes_behind(self, source: str) -> frozenset[str]:
         kind, _, id_ = source.partition(":")

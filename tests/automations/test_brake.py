@@ -167,3 +167,17 @@ async def test_an_operation_counts_for_its_caller(
             it.bus.publish(DeviceEvent(device_id="desk:light:0", event="press", data={}))
             await it.drain()
         assert 10 <= len(it.fired) <= 12 if is_braked else len(it.fired) == 30
+
+
+async def test_a_quiet_home_keeps_no_records_of_a_flood(tmp_path: Path) -> None:
+    async with bench(tmp_path, automation(CHANGES)) as it:
+        for number in range(1000):
+            it.brake.note_effect("automation:a", "variable", f"v{number}")
+        await it.pass_by(6)
+        it.brake.note_effect("automation:a", "variable", "late")
+        await it.pass_by(6)
+        it.brake.remove_expired()
+        assert [*it.brake._effects] == [("variable", "late")]
+        await it.pass_by(6)
+        it.brake.remove_expired()
+        assert not it.brake._effects

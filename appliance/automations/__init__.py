@@ -3,7 +3,7 @@
 Read in this order:
 
 - `field_checks`, `requirement`, `triggers/`, and `conditions/` parse the parts of a file; `definition` parses a whole
-  file.
+  file. `stated_fields` converts a part back to its fields.
 - `engine` and `trigger_index` find the triggers that match an event.
 - `active_triggers`, `trigger_schedules`, and `waits` fire triggers at a later time. They use the scheduler in
   `schedule/`. `due_times` lists the times for the API.

@@ -34,7 +34,7 @@ class HomeHistory:
 
     - `devices`, `commands`: history in memory.
     - `card`: history that survives restarts; None if `history.keep_days` is 0.
-    - `writer`: sends values to a server; None if no server is configured.
+    - `influx`: sends values to a server; None if no server is configured.
     - `attributes`: reads attributes from memory and card.
     - `write_on`: runs work on the store's thread.
     - `lines_to`: returns a function that sends lines to a URL with a token.

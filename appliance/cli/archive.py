@@ -25,8 +25,8 @@ from appliance.cli.log_output import one_line
 from appliance.cli.named_files import open_named
 from appliance.cli.record_checks import check_record
 from appliance.errors import Invalid, StartFailed
+from appliance.store.document_files import MIGRATIONS
 from appliance.store.file_format import STORE_FORMAT
-from appliance.store.files import MIGRATIONS
 from appliance.store.month_files import HISTORY_FOLDER
 from appliance.store.records import read_devices, read_layout
 from appliance.store.saved_files import VERSIONS_FOLDER, is_version

@@ -23,8 +23,8 @@ from appliance.clock import Clock, timestamp
 from appliance.errors import LaresError, StoreFailed
 from appliance.home.values import to_bytes
 from appliance.store.disk import Disk
+from appliance.store.document_files import DocumentFiles, explain_os_error
 from appliance.store.file_format import EncodedChanges
-from appliance.store.files import Files, explain_os_error
 from appliance.store.overlay import Overlay
 from appliance.store.recovery import Recovered, unreadable
 from appliance.store.storage import items_of
@@ -68,7 +68,7 @@ class Document:
     recovered: Recovered
 
     def __init__(self, disk: Disk, clock: Clock, thread: StoreThread) -> None:
-        self._files = Files(disk, clock.now().strftime("%Y%m%dT%H%M%SZ"))
+        self._files = DocumentFiles(disk, clock.now().strftime("%Y%m%dT%H%M%SZ"))
         self._clock = clock
         self._thread = thread
         self._waiting: list[_Waiting] = []

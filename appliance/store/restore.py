@@ -25,8 +25,8 @@ import orjson
 
 from appliance.errors import StartFailed
 from appliance.store.disk import MAX_STORE_FILE_BYTES, Disk, naming, sync_folder, write_file
+from appliance.store.document_files import MIGRATIONS, DocumentFiles
 from appliance.store.file_format import generations_of, leftovers
-from appliance.store.files import MIGRATIONS, Files
 from appliance.store.month_files import HISTORY_FOLDER
 from appliance.store.recovery import Recovered, recover, unreadable
 from appliance.tables.plain_files import read_plain
@@ -196,7 +196,7 @@ def replace_document(folder: Path, values: Mapping[str, Any], stamp: str, *, own
     for name in old:
         disk.link(name, kept[name])
     encoded = _combine(values, present.values, own)
-    files = Files(disk, stamp)
+    files = DocumentFiles(disk, stamp)
     try:
         files.begin(encoded, above=max(generations_of(old), default=0), sequence=present.sequence)
     except OSError:

@@ -15,7 +15,7 @@ import pytest
 from appliance.cli.archive import history_of, opened
 from appliance.cli.hub_client import read_state
 from appliance.store.disk import Disk
-from appliance.store.files import Files
+from appliance.store.document_files import DocumentFiles
 from appliance.store.lock import DirectoryLock
 from appliance.store.restore import HISTORY_STAGE, PENDING, finish_interrupted, read_document, stage_document
 from tests.cli.commands import LOOPBACK, ROOT, Command, environment
@@ -128,7 +128,7 @@ def test_an_error_after_the_exchange_leaves_one_home(old: Path, archive: Path, f
 def test_a_home_with_a_path_outside_utf8_is_restored_and_diagnosed(tmp_path: Path, old: Path, archive: Path) -> None:
     box = old.rename(tmp_path / os.fsdecode(b"\xff% \xc3\xa4"))
     assert cut(box, archive, 10**6) == 0 and present(box) == (NEW, NEW_TEXT)
-    assert Files(Disk(box / "data"), "now").figures()["folder"] == f"{tmp_path}/\\xff% ä/data"
+    assert DocumentFiles(Disk(box / "data"), "now").figures()["folder"] == f"{tmp_path}/\\xff% ä/data"
 
 
 @pytest.mark.slow

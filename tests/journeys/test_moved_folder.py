@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.store.files import Files
+from appliance.store.document_files import DocumentFiles
 from appliance.store.lock import DirectoryLock
 from tests.fakes.app import open_app
 from tests.fakes.process import configure, running
@@ -67,7 +67,7 @@ async def test_a_missing_data_directory_is_503_and_one_line_and_never_written(
     async with open_app(data_dir=folder, adapters={}) as app:
         assert (await app.post("/rooms", ROOM)).status == 200
         if compacts:
-            files: Files = app.hub.store.document._files
+            files: DocumentFiles = app.hub.store.document._files
             files._compact_at = 0
         old = take_away(folder)
         before = list_contents(old), list_contents(folder)

@@ -15,7 +15,7 @@ from typing import Any
 
 PACKAGE = "appliance.store"
 SCRATCH = "scratch_store"
-MODULES = ("disk", "file_format", "recovery", "journal", "files")
+MODULES = ("disk", "file_format", "recovery", "journal", "document_files")
 """The modules of a scratch copy. Each module comes after the modules that it imports."""
 
 SYNCS = {"sync", "sync_folder", "fsync", "fdatasync"}

@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
+from appliance.store.document_files import DocumentFiles
 from appliance.store.file_format import EncodedChanges, encode_record
-from appliance.store.files import Files
 from tests.fakes.disk import Event, Image, Mark, RecordingDisk, Sync, Truncate, Write
 from tests.store.cuts import Bounds, PowerCut, durable
 
-Maker = Callable[[RecordingDisk], Files]
+Maker = Callable[[RecordingDisk], DocumentFiles]
 """Creates the store to be tested. Mutants create faulty stores."""
 
 Values = dict[str, bytes]
@@ -30,14 +30,14 @@ SMALLEST = 1200
 AFTER: EncodedChanges = {"after": b'"the cut"'}
 
 
-def make(disk: RecordingDisk) -> Files:
+def make(disk: RecordingDisk) -> DocumentFiles:
     """Return the unchanged store."""
-    return Files(disk, "20260101T000000Z", min_compact_bytes=SMALLEST)
+    return DocumentFiles(disk, "20260101T000000Z", min_compact_bytes=SMALLEST)
 
 
-def make_roomy(disk: RecordingDisk) -> Files:
+def make_roomy(disk: RecordingDisk) -> DocumentFiles:
     """Return the unchanged store with journals of the normal maximum size."""
-    return Files(disk, "20260101T000000Z")
+    return DocumentFiles(disk, "20260101T000000Z")
 
 
 class Died(BaseException):
@@ -55,7 +55,7 @@ class Owner:
         self.may_be_damaged = may_be_damaged
         self._maker = maker
         self._perhaps: list[Values] = []
-        self._files: Files | None = None
+        self._files: DocumentFiles | None = None
         self._mark()
 
     def start(self) -> None:

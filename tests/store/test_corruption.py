@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from appliance.store.disk import Disk
+from appliance.store.document_files import DocumentFiles
 from appliance.store.file_format import STORE_FORMAT, encode_snapshot
-from appliance.store.files import Files
 from tests.fakes.disk import RecordingDisk
 from tests.store.corruptions import (
     BEGIN,
@@ -60,9 +60,9 @@ def migrate(values: Values) -> Values:
     return {f"new/{key}": value for key, value in values.items()}
 
 
-def migrating(disk: Disk) -> Files:
+def migrating(disk: Disk) -> DocumentFiles:
     """Return a store that can read the previous format."""
-    return Files(disk, STAMP, migrations={STORE_FORMAT - 1: migrate})
+    return DocumentFiles(disk, STAMP, migrations={STORE_FORMAT - 1: migrate})
 
 
 def test_files_of_an_older_format_are_migrated_once_and_kept() -> None:

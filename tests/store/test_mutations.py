@@ -105,7 +105,7 @@ PROVERS: tuple[Prover, ...] = (prove_device, prove_crashes, prove_corruption)
 
 
 def _maker(store: dict[str, ModuleType]) -> Maker:
-    files: Any = store["files"].Files
+    files: Any = store["document_files"].DocumentFiles
     return lambda disk: files(disk, "20260101T000000Z", min_compact_bytes=SMALLEST)
 
 

@@ -43,7 +43,7 @@ def explain_os_error(error: OSError) -> str:
     return message[:1].lower() + message[1:]
 
 
-class Files:
+class DocumentFiles:
     """The snapshot and journal of the current generation, and the document's values as JSON bytes.
 
     - `values`: the result of exactly the acknowledged changes. Other threads must copy `values` before they iterate.

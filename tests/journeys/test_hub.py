@@ -17,6 +17,7 @@ from appliance.home.capabilities import CAPABILITIES, OWNERSHIP, UNITS
 from appliance.home.model import Room
 from tests.api.caller import call, request
 from tests.fakes.app import App, open_app
+from tests.fakes.clock import VirtualClock
 from tests.fakes.process import running
 
 
@@ -120,3 +121,13 @@ async def test_a_response_that_is_sent_in_parts_is_complete(app: App) -> None:
     await asyncio.gather(*map(put, rooms))
     answer = await app.get("/rooms")
     assert [each["id"] for each in answer.json] == [room.id for room in rooms]
+
+
+async def test_packing_removes_expired_records_of_the_brake() -> None:
+    clock = VirtualClock()
+    async with open_app(clock=clock, adapters={}) as app:
+        brake = app.hub.environment.brake
+        brake.note_effect("automation:a", "variable", "x")
+        clock.suspend(11)
+        await app.hub.pack()
+        assert not brake._effects

@@ -20,7 +20,7 @@ class RunTimes:
 
     - `deadline`: the time limit of the current step.
     - `limit`: the limit that ends Lua at the deadline.
-    - `cpu_secs_at_limit`: the run's processor time at which Lua must wait or end; None until Lua computes.
+    - `cpu_secs_at_limit`: Lua must wait or end before the run's processor time exceeds this; None until Lua computes.
     - `computes_since`: the time at which Lua began to compute, or None while a call waits.
     """
 

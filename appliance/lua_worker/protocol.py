@@ -15,9 +15,9 @@ _HEADER = Struct("<IBI")
 _LENGTH = Struct("<I")
 
 TIMING = Struct("<ddBd")
-"""The first part of EXECUTE, DESCRIBE, COMPILE, CALL, and ANSWER. The part contains the run's processor time at which
-Lua must wait, the seconds that Lua may run, the `Reason` to stop Lua after these seconds, and the current time in
-seconds since 1970."""
+"""The first part of EXECUTE, DESCRIBE, COMPILE, CALL, and ANSWER. The part contains the maximum of the run's
+processor time until Lua waits, the seconds that Lua may run, the `Reason` to stop Lua after these seconds, and the
+current time in seconds since 1970."""
 
 MEMORY_USE = Struct("<IQ")
 """The first part of PONG: the number of the run with the most memory, and that run's memory in bytes. If

@@ -37,6 +37,7 @@ class ApiLimits(Struct, frozen=True, kw_only=True):
     body_bytes: int = _DEFAULTS.max_body_bytes
     bodies_bytes: int = 8 << 20
     frames_bytes: int = 8 << 20
+    unsent_bytes: int = 32 << 20
     head_bytes: int = 8192
     head_secs: float = 10.0
     body_secs: float = 30.0

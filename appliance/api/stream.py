@@ -22,27 +22,47 @@ about 30 µs."""
 MAX_FRAMES_PER_WRITE = 64
 """Maximum number of frames per write, so that frames for a slow reader wait in the bounded queue."""
 
+MAX_WRITE_BYTES = 64 << 10
+"""Maximum size of a write of several frames."""
+
+MAX_QUEUED_BYTES = 1 << 20
+"""Maximum size of the frames in a queue. A larger frame is queued alone."""
+
 POLICY_VIOLATION = 1008
 
 log = logging.getLogger("api")
 
 
 class Reader:
-    """A bounded queue of frames for one socket. When the queue is full, its oldest frame is dropped and counted."""
+    """A bounded queue of frames for one socket. When the queue is full, its oldest frames are dropped and counted."""
 
     def __init__(self, socket: WebSocket, key_id: str, capacity: int) -> None:
         self.key_id = key_id
-        self._frames: deque[bytes] = deque(maxlen=capacity)
+        self._frames: deque[bytes] = deque()
+        self._capacity = capacity
+        self._queued_bytes = 0
         self._dropped = 0
         self.socket = socket
         socket.on_writable = self.flush
 
-    def put(self, data: bytes) -> bool:
-        """Queue a frame for the next flush. Return whether the oldest frame was dropped."""
-        is_full = len(self._frames) == self._frames.maxlen
-        self._dropped += is_full
+    def put(self, data: bytes) -> int:
+        """Queue a frame for the next flush. Return the number of dropped frames."""
+        size = len(data)
+        if self._queued_bytes + size > MAX_QUEUED_BYTES:
+            self.flush()
+        dropped = 0
+        while self._frames and (len(self._frames) >= self._capacity or self._queued_bytes + size > MAX_QUEUED_BYTES):
+            self._take()
+            dropped += 1
+        self._dropped += dropped
         self._frames.append(data)
-        return is_full
+        self._queued_bytes += size
+        return dropped
+
+    def _take(self) -> bytes:
+        data = self._frames.popleft()
+        self._queued_bytes -= len(data)
+        return data
 
     @property
     def waiting(self) -> int:
@@ -59,10 +79,15 @@ class Reader:
         dropped frames."""
         while self._frames and self.socket.is_writable:
             if len(self._frames) == 1 and not self._dropped:
-                self.socket.write(self._frames.popleft())
+                self.socket.write(self._take())
                 return
-            count = min(MAX_FRAMES_PER_WRITE, len(self._frames))
-            batch = [self._frames.popleft() for _ in range(count)]
+            batch = [self._take()]
+            size = len(batch[0])
+            while self._frames and len(batch) < MAX_FRAMES_PER_WRITE:
+                size += len(self._frames[0])
+                if size > MAX_WRITE_BYTES:
+                    break
+                batch.append(self._take())
             if self._dropped:
                 batch.insert(0, encode_text_message(dropped_frame(self._dropped)))
                 self._dropped = 0

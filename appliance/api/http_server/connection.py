@@ -7,12 +7,14 @@ from typing import Any, cast
 
 from sanic import Request
 from sanic.exceptions import BadRequest, RequestCancelled, RequestTimeout
+from sanic.http import Stage
 from sanic.server import HttpProtocol
 
 from appliance.api.byte_budget import ByteBudget
 from appliance.api.http_server.connection_limiter import ConnectionLimiter
 from appliance.api.http_server.http1 import StrictHttp1, http1_of
 from appliance.api.http_server.sockets import shutdown_write, unsent_bytes
+from appliance.api.http_server.unsent_bytes import UnsentBytes
 from appliance.api.http_server.websocket import WebSocket
 from appliance.api.http_server.websocket_protocol import StrictProtocol
 from appliance.api.limits import ApiLimits
@@ -20,6 +22,15 @@ from appliance.errors import TooManyConnections
 
 READ_BYTES = 16 * 1024
 """Maximum number of received bytes that a connection holds before the request uses them."""
+
+PART_BYTES = 64 << 10
+"""Maximum size of a write. Asyncio copies the unsent part of a write into memory."""
+
+MIN_READ_BYTES = 32 << 10
+"""Minimum number of bytes that a client reads within `stall_secs` while an answer is waiting for it."""
+
+FAIR_BYTES_PER_SEC = 16 << 10
+"""If the memory for unsent bytes is full, clients that read more slowly than this are late."""
 
 LINGER_SECS = 1.0
 """Maximum time for which the hub reads after the last response. Closing while the client sends would reset the
@@ -31,6 +42,7 @@ class Connection(HttpProtocol):
 
     - `limiter`: counts this connection for `peer`.
     - `frames`: limits the unfinished frames of all WebSockets.
+    - `unsent`: limits the unsent bytes of all connections.
     - `peer`: the client's address.
     - `websocket`: the WebSocket; None until `upgrade` is called.
     - `is_on_box`: whether the connection came over the control socket.
@@ -42,10 +54,14 @@ class Connection(HttpProtocol):
 
     __slots__ = (
         "_accepted",
+        "_body_bytes",
         "_end_timer",
         "_frames",
         "_limiter",
         "_proxy",
+        "_slow_since",
+        "_unsent",
+        "_written",
         "is_on_box",
         "limits",
         "peer",
@@ -59,6 +75,7 @@ class Connection(HttpProtocol):
         limits: ApiLimits,
         limiter: ConnectionLimiter,
         frames: ByteBudget,
+        unsent: UnsentBytes,
         is_on_box: bool,
         **more: Any,
     ) -> None:
@@ -68,6 +85,9 @@ class Connection(HttpProtocol):
         self.is_on_box = is_on_box
         self._limiter = limiter
         self._frames = frames
+        self._unsent = unsent
+        self._body_bytes = self._written = 0
+        self._slow_since: float | None = None
         self.peer = peer
         self._proxy: str | None = peer if limiter.proxies.trusts(peer) else None
         self._end_timer: asyncio.TimerHandle | None = None
@@ -104,17 +124,26 @@ class Connection(HttpProtocol):
         self.websocket.receive(early)
         return self.websocket
 
-    async def send(self, data: bytes) -> None:
-        """Write when the buffer has room. If the client reads nothing for `stall_secs`, close the connection.
+    async def send(self, head: bytes, body: bytes = b"") -> None:
+        """Write the head and the body in parts. Return when the system has accepted everything. If the client reads
+        fewer than `MIN_READ_BYTES` within `stall_secs`, close the connection.
 
         Raise `RequestCancelled` if the connection is closed.
         """
-        while not self._can_write.is_set():
-            await self._wait_for_room()
+        self._body_bytes = len(body)
+        await self._send_part(head + body[:PART_BYTES])
+        for at in range(PART_BYTES, len(body), PART_BYTES):
+            await self._send_part(body[at : at + PART_BYTES])
+        self._body_bytes, self._slow_since = 0, None
+        self._time = self.loop.time()
+
+    async def _send_part(self, data: bytes) -> None:
         if self.transport is None or self.transport.is_closing():
             raise RequestCancelled
+        self._written += len(data)
         self.transport.write(data)
-        self._time = self.loop.time()
+        while not self._can_write.is_set():
+            await self._wait_for_room()
 
     async def _wait_for_room(self) -> None:
         before = self._unsent_bytes()
@@ -122,9 +151,15 @@ class Connection(HttpProtocol):
             async with asyncio.timeout(self.limits.stall_secs):
                 await self._can_write.wait()
         except TimeoutError:
-            if self._unsent_bytes() >= before:
+            if self._unsent_bytes() > before - MIN_READ_BYTES:
                 self.abort()
                 raise RequestCancelled from None
+
+    def late_secs(self) -> float:
+        """Return how late the client is, compared with a client that reads at `FAIR_BYTES_PER_SEC`."""
+        now: float = self.loop.time()
+        taken = self._written - self._unsent_bytes()
+        return now - (self._slow_since or now) - taken / FAIR_BYTES_PER_SEC
 
     def _unsent_bytes(self) -> int:
         return 0 if self.transport is None else unsent_bytes(self.transport)
@@ -145,6 +180,7 @@ class Connection(HttpProtocol):
         transport.max_size = READ_BYTES
         self._accepted = transport
         super().connection_made(transport)
+        transport.set_write_buffer_limits(high=0)  # `pause_writing` and `resume_writing` then report all unsent bytes
 
     def data_received(self, data: bytes) -> None:
         if self.websocket is not None:
@@ -163,9 +199,11 @@ class Connection(HttpProtocol):
 
     def _end_half_closed(self) -> None:
         """Close the connection. If a request is in progress (for example, a long scene), respond with a timeout
-        first."""
+        first. If the client is still reading its answer, the connection ends after the answer."""
         if self._task is None or not self.is_answering:
             self.close()
+            return
+        if self.http.stage is Stage.RESPONSE:
             return
         since = f"{self.limits.half_closed_secs:g} s after the client had closed its side"
         self.http.exception = RequestTimeout(f"the hub did not answer within {since}; the work continues")
@@ -185,9 +223,17 @@ class Connection(HttpProtocol):
             self.close()
             await asyncio.Future()
 
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        if self._slow_since is None:
+            self._slow_since, self._written = self.loop.time(), self._unsent_bytes()
+        self._unsent.hold(self, self._body_bytes + self._accepted.get_write_buffer_size())
+
     def resume_writing(self) -> None:
         super().resume_writing()
+        self._unsent.release(self)
         if self.websocket is not None:
+            self._slow_since = None
             self.websocket.resume()
 
     def connection_lost(self, exc: Exception | None) -> None:

@@ -37,9 +37,6 @@ EXPECTATION_FAILED = 417
 
 _CRLF = b"\r\n"
 _END_OF_HEAD = b"\r\n\r\n"
-PART_BYTES = 256 << 10
-"""Maximum size of a write. Copies of a response of many megabytes would block the loop and stay in memory."""
-
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
@@ -121,17 +118,14 @@ class StrictHttp1(Http):
             self.response.stream = self.response = None
 
     async def http1_response_header(self, data: bytes, end_stream: bool) -> None:
-        """Send the head and the body of the response in one write, or a large body in parts as the client reads it.
-        `data` is always empty, because responses are not streamed."""
+        """Send the head and the body of the response. `data` is always empty, because responses are not streamed."""
         response, self.response_func = self.response, None
         head = encode_head(response, is_persistent=self.keep_alive)
         if self.expecting_continue:
             self.expecting_continue = False
             head = head if response.status == EXPECTATION_FAILED else _CONTINUE + head
-        body = b"" if self.head_only else response.body
-        await self._send(head + body[:PART_BYTES])
-        for at in range(PART_BYTES, len(body), PART_BYTES):
-            await self._send(body[at : at + PART_BYTES])
+        self.stage = Stage.RESPONSE
+        await self._send(head, b"" if self.head_only else response.body)
         self.stage = Stage.IDLE
         if self.recv_buffer:  # let other tasks run, because thousands of requests may already have arrived
             await next_turn()

@@ -20,6 +20,7 @@ from appliance.api.http_server.application import Application
 from appliance.api.http_server.connection import Connection
 from appliance.api.http_server.connection_limiter import ConnectionLimiter
 from appliance.api.http_server.listener import Listener
+from appliance.api.http_server.unsent_bytes import UnsentBytes
 from appliance.clock import Clock
 from appliance.errors import StartFailed
 from appliance.tables.addresses import Address
@@ -78,6 +79,7 @@ class Server:
         self._app = app
         self._limits = limits = app.limits
         self._frames = ByteBudget(limits.frames_bytes)
+        self._unsent = UnsentBytes(limits.unsent_bytes)
         self._connections: set[Connection] = set()
         self._control = control
         self._open: list[Listener] = []
@@ -118,6 +120,7 @@ class Server:
             limits=self._limits,
             limiter=limiter,
             frames=self._frames,
+            unsent=self._unsent,
             is_on_box=is_on_box,
             loop=asyncio.get_running_loop(),
             connections=self._connections,

@@ -1,0 +1,130 @@
+"""Clients that do not read their answers. The unread bytes are bounded, and clients that progress get everything."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from contextlib import AsyncExitStack
+from functools import partial
+
+import pytest
+
+from appliance.api.http_server.unsent_bytes import UnsentBytes
+from appliance.api.limits import ApiLimits
+from appliance.home.events import SystemErrorReported
+from appliance.home.layout import Layout
+from appliance.home.model import Room
+from tests.api.caller import KEY, TEXT, Caller, call, read_events, request
+from tests.fakes.app import App, open_app
+from tests.fakes.registry import make
+
+MIB = 1 << 20
+ROOMS = request("GET", "/rooms", KEY)
+FRAME_BYTES = 60_000
+
+
+def add_rooms(app: App) -> None:
+    """Make the answer to `ROOMS` 4 MB long, which is more than the system buffers for a client that does not read."""
+    for number in range(1000):
+        room = Room(id=f"r{number}", name="\U0001f600" * 1000)
+        make(app.hub.registry, partial(put_room, room))
+
+
+def put_room(room: Room, layout: Layout, _: object) -> Layout:
+    return layout.put_room(room)
+
+
+async def count_open(app: App) -> int:
+    return int((await app.get("/diagnostics")).json["sockets"]["open"])
+
+
+@pytest.mark.slow
+async def test_unread_answers_are_bounded_and_other_clients_are_served(quiet_log: pytest.LogCaptureFixture) -> None:
+    async with open_app(limits=ApiLimits(unsent_bytes=16 * MIB)) as app, AsyncExitStack() as stack:
+        add_rooms(app)
+        other = await stack.enter_async_context(call(app.url))
+        slow = await stack.enter_async_context(call(app.url, small=True))
+        length = len((await other.ask(ROOMS)).body)
+        await slow.send(ROOMS)
+        taken = 0
+        for _ in range(30):
+            taken += await take(slow, 64 * 1024)
+            unread = await stack.enter_async_context(call(app.url, small=True))
+            unread.stop_reading()
+            await unread.send(ROOMS)
+            assert len((await other.ask(ROOMS)).body) == length
+        assert await count_open(app) <= 3 + 16 * MIB // length, "the other clients and those within the limit"
+        slow.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 64 * 1024)  # for a short test
+        while taken < length:
+            taken += await take(slow, 64 * 1024)
+
+
+async def take(caller: Caller, count: int) -> int:
+    taken = 0
+    while taken < count and (piece := await caller.read(count - taken)):
+        taken += len(piece)
+    assert taken, "the connection is still open"
+    return taken
+
+
+async def test_a_client_that_reads_too_slowly_is_disconnected(quiet_log: pytest.LogCaptureFixture) -> None:
+    async with open_app(limits=ApiLimits(stall_secs=0.3)) as app, call(app.url, small=True) as caller:
+        add_rooms(app)
+        await caller.send(ROOMS)
+        caller.stop_reading()
+        while await count_open(app) > 1:
+            caller.resume_reading()
+            await caller.read(100)
+            caller.stop_reading()
+
+
+async def test_a_half_closed_client_that_reads_slowly_gets_its_whole_answer() -> None:
+    async with open_app(limits=ApiLimits(half_closed_secs=0.05)) as app, call(app.url, small=True) as caller:
+        add_rooms(app)
+        await caller.send_last(ROOMS)
+        caller.stop_reading()
+        await asyncio.sleep(0.3)
+        caller.resume_reading()
+        assert len((await caller.reply()).json) == 1000
+        assert await caller.rest() == b""
+
+
+async def test_unread_frames_are_bounded(quiet_log: pytest.LogCaptureFixture) -> None:
+    async with open_app(limits=ApiLimits(unsent_bytes=64 * 1024)) as app, AsyncExitStack() as stack:
+        other = await stack.enter_async_context(read_events(app.url))
+        for _ in range(20):
+            unread = await stack.enter_async_context(read_events(app.url, small=True))
+            unread.stop_reading()
+        for _ in range(100):
+            app.hub.bus.publish(SystemErrorReported(message="x" * FRAME_BYTES))
+            assert (await other.frame())[0] == TEXT
+        events = (await app.get("/diagnostics")).json["events"]
+        assert events["lag"] <= MIB // FRAME_BYTES
+        assert 1 < events["readers"] < 21, "the others were disconnected"
+
+
+class Client:
+    """A client with a fixed delay."""
+
+    def __init__(self, late: float) -> None:
+        self.peer = f"late by {late:g} s"
+        self.late = late
+        self.is_open = True
+
+    def late_secs(self) -> float:
+        return self.late
+
+    def abort(self) -> None:
+        self.is_open = False
+
+
+def test_the_slowest_of_the_other_clients_is_disconnected(quiet_log: pytest.LogCaptureFixture) -> None:
+    unsent = UnsentBytes(8)
+    clients = [Client(late) for late in (-5.0, 3.0, 1.0, 2.0, 9.0, 0.0)]
+    for client in clients:
+        unsent.hold(client, 100)
+        assert unsent.held <= 8, "a client counts for a quarter"
+    assert [client.is_open for client in clients] == [True, False, True, True, False, True]
+    for client in clients:
+        unsent.release(client)
+    assert unsent.held == 0

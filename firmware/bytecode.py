@@ -64,7 +64,7 @@ def imported_by(pure: Mapping[str, bytes], roots: Iterable[str]) -> list[str]:
 
 def _imports(body: Iterable[ast.stmt], package: str) -> Iterator[str]:
     """Yield the modules that a module imports at import time. If a name is imported from a package, the name is
-    included, because the name may be that of a module."""
+    included, because a module may have this name."""
     for each in body:
         if isinstance(each, ast.Import):
             yield from (alias.name for alias in each.names)

@@ -233,7 +233,7 @@ def is_short(path: PurePosixPath) -> bool:
     return len(sizes) <= MAX_MEMBER_DEPTH and not is_long
 
 
-def is_inside(path: PurePosixPath) -> bool:
+def _is_inside(path: PurePosixPath) -> bool:
     """Return whether the path stays inside the folder into which it is unpacked."""
     return not path.is_absolute() and ".." not in path.parts
 
@@ -245,7 +245,7 @@ def _read_member(tar: tarfile.TarFile, entry: tarfile.TarInfo, path: PurePosixPa
     shown = one_line(entry.name[:MAX_SHOWN_CHARS])
     if not is_short(path):
         raise _Refused(f"contains a file whose path is too long or too deep ({shown}…)")
-    if not is_inside(path):
+    if not _is_inside(path):
         raise _Refused(f"contains a path outside its folder ({shown})")
     is_text = len(path.parts) == 2 and path.parts[0] == VERSIONS_FOLDER and is_version(path.name)
     is_ours = is_config or is_month or is_text or str(path) in (MANIFEST_FILE, STATE_FILE)

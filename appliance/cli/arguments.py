@@ -121,7 +121,7 @@ def _add_demo(commands: Any, common: Sequence[_Parser]) -> None:
 
 def _add_init(commands: Any, common: Sequence[_Parser]) -> None:
     init = commands.add_parser("init", parents=common, help="write a new configuration")
-    init.add_argument("folder", type=PathText, metavar="DIR", nargs="?", help="the folder in which to create config/")
+    init.add_argument("folder", type=PathText, metavar="DIR", nargs="?", help="the folder that will contain config/")
     init.add_argument(
         "--adapter",
         metavar="NAME",

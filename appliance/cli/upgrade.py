@@ -135,8 +135,8 @@ def _not_written(target: Path, error: OSError) -> StartFailed:
 
 
 def _run_installer(target: Path, data: bytes | None, held: int) -> NoReturn:
-    """Replace this process with the script in the new data or, if `data` is None, with the script in the current
-    file, which rolls back.
+    """Replace this process with the script in the new data. Without data, roll back with the script in the current
+    file.
 
     The script reports the result, and removes this process's unpacked files. The script inherits the lock as
     descriptor 9, because 9 is the highest descriptor that every shell supports.
@@ -159,8 +159,8 @@ def _run_installer(target: Path, data: bytes | None, held: int) -> NoReturn:
 
 
 def _replace(arguments: argparse.Namespace, target: Path, data: bytes | None) -> int:
-    """Replace a file that no service uses, with the new data or, if `data` is None, with the previous version (a
-    rollback). First check the new content. `install.sh` replaces the installed file in the same steps."""
+    """Replace a file that no service uses, with the new data. Without data, roll back to the previous version. First
+    check the new content. `install.sh` replaces the installed file in the same steps."""
     disk, new, previous = Disk(target.parent), _sibling_of(target, "new"), _sibling_of(target, "previous")
     older = _sibling_of(target, "older")
     paths = HubPaths.of_process(arguments)

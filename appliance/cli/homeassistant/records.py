@@ -33,8 +33,8 @@ Step = tuple[bool, str]
 
 
 class Item(Struct, frozen=True, kw_only=True):
-    """A record to import: a sentence that describes it, a key and value for the store, and the equivalent request to
-    a running hub.
+    """A record to import. `sentence` describes the record. A running hub receives `request`. If no hub runs, `key`
+    and `value` are stored.
 
     The device `device_id` must already exist in the hub.
     """

@@ -60,16 +60,9 @@ PushContext = AbstractAsyncContextManager[Any]
 
 class PushConnection:
     """The connection of one section. The adapter opens the connection repeatedly, and passes each `next_message` to
-    the file.
+    the file."""
 
-    """
-
-    def __init__(
-        self,
-        http: PushSource,
-        listen: ListenDefinition,
-        clock: Clock,
-    ) -> None:
+    def __init__(self, http: PushSource, listen: ListenDefinition, clock: Clock) -> None:
         self._waiting: asyncio.Queue[Pushed] = asyncio.Queue(MAX_PUSHED)
         self._waiting_bytes = 0
         self._has_room = asyncio.Event()

@@ -25,7 +25,7 @@ from appliance.lua.source import Source
 from appliance.lua.trace import MAX_TRACE_STEPS
 from appliance.lua.unfinished_executions import UnfinishedExecutions
 from appliance.lua.worker_pool import WorkerPool
-from appliance.tasks import Tasks
+from appliance.tasks import SharedRun, Tasks
 
 REPLACED = "a later execution replaced this one (mode restart)"
 STOPPED = "the hub stopped"
@@ -147,6 +147,7 @@ class Executor:
         self._ended = dict.fromkeys(ExecutionStatus, 0)
         self._is_stopping = False
         self._tasks = Tasks()
+        self._late_starts = SharedRun(self._start_unstarted, self._tasks, "start of executions")
 
     async def __aenter__(self) -> Executor:
         return self
@@ -183,13 +184,13 @@ class Executor:
         self._admitted[execution] = None
         is_waited_for = execution.request.by_hand or execution.request.kind == "scene"
         if not is_waited_for and (self._unstarted or self._pool.is_full):
-            if not self._unstarted:
-                self._tasks.start(self._start_later(), "start of executions")
             self._unstarted[execution] = None
+            if not self._late_starts.is_busy:
+                self._late_starts.start()
         else:
             self.start(execution)
 
-    async def _start_later(self) -> None:
+    async def _start_unstarted(self) -> None:
         """Start the automations for which the pool had no room, in order. Until then, they need little memory."""
         while self._unstarted:
             await self._pool.wait_for_room()

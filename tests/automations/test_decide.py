@@ -291,6 +291,23 @@ async def test_automations_wait_for_room_in_the_pool_unless_started_by_hand(tmp_
         assert not executor._waiting, "an id without waiting executions needs no memory"
 
 
+async def test_replaced_automations_that_waited_for_room_leave_one_wait_for_room(tmp_path: Path) -> None:
+    async with bench(tmp_path, automation(TICK, mode="restart")) as it:
+        await it.drain()
+        it.stage.room.clear()
+        for _ in range(3):
+            report_error(it)
+            await it.drain()
+        assert it.stage.waits_for_room == 1
+        it.stage.room.set()
+        await it.drain()
+        assert len(it.stage.plays) == 1
+        it.stage.room.clear()
+        report_error(it)
+        await it.drain()
+        assert it.stage.waits_for_room == 2, "after all waiting executions have started, the next one waits again"
+
+
 async def test_an_automation_that_waits_for_room_does_not_start_after_it_was_switched_off(tmp_path: Path) -> None:
     async with bench(tmp_path, automation(TICK, mode={"type": "queued", "max": 2})) as it:
         await it.drain()

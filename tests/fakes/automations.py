@@ -83,12 +83,14 @@ class Stage:
         self.breaks: set[str] = set()
         self.room = asyncio.Event()
         self.room.set()
+        self.waits_for_room = 0
 
     @property
     def is_full(self) -> bool:
         return not self.room.is_set()
 
     async def wait_for_room(self) -> None:
+        self.waits_for_room += 1
         await self.room.wait()
 
     def begin(self, source: Source, context: Any, event: Mapping[str, Any], *, name: str) -> Play:

@@ -1,12 +1,12 @@
 """MQTT: connects the devices that announce themselves on a broker, and publishes the hub's own devices on a broker.
 
 Read in this order: `broker` and `broker_reconnection` (the connection), `adapter` (connects, and sends commands),
-`message_loop` (creates the parts of one broker, and reads the inbox), `announcements/` (from announcements to
+`message_loop` (connects the parts of one broker, and reads the inbox), `announcements/` (from announcements to
 devices), `device`, `component_classes` and `platforms/` (components: keys, state, and commands), `router` (maps
-topics to entities), `subscriptions`, `message_processor` (processes messages), `changed_devices` (publishes changes),
-`commands` and `pending_command` (commands and their results), `refusals` and `reports` (faults and exceeded limits),
-`retained_messages` (the hub's own messages), and `stored_texts` (texts kept across restarts). `templates/` renders
-announced templates within limits. `out/` publishes this hub's devices.
+topics to entities), `subscriptions`, `message_processor` (processes messages, and creates the parts that set values),
+`changed_devices` (publishes changes), `commands` and `pending_command` (commands and their results), `refusals` and
+`reports` (faults and exceeded limits), `retained_messages` (the hub's own messages), and `stored_texts` (texts kept
+across restarts). `templates/` renders announced templates within limits. `out/` publishes this hub's devices.
 
 A message takes this path: 1. `aiomqtt_client` reads it from the socket, and calls `Inbox.put`. 2.
 `MessageLoop.keep_reading` takes messages from the inbox, and processes them in steps. `Budget` parks a message that

@@ -60,13 +60,13 @@ class MqttAdapter(Adapter):
         """Publish a command. Return when the device reports the result. If there is no state topic, return
         immediately."""
         loop, connection = self._connected("command")
-        await loop.commands.run(connection, device_id, command)
+        await loop.processor.commands.run(connection, device_id, command)
         return CommandResult()
 
     async def picture(self, device_id: str, attribute: str | None = None) -> Picture | None:
         """Return the newest still picture of a camera or an image, or None."""
         await wait_for_short_turn()  # the pictures for several clients would make one turn long
-        return None if self.message_loop is None else self.message_loop.pictures.find(device_id, attribute)
+        return None if self.message_loop is None else self.message_loop.processor.pictures.find(device_id, attribute)
 
     @property
     def operations(self) -> Mapping[str, Operation]:
@@ -86,7 +86,7 @@ class MqttAdapter(Adapter):
         """Send `{message, title?, device_id?}` to the devices that display messages. Return once the message is
         sent."""
         loop, connection = self._connected("message")
-        return {"status": "sent", "devices": await loop.commands.notify(connection, payload)}
+        return {"status": "sent", "devices": await loop.processor.commands.notify(connection, payload)}
 
     def _connected(self, what: str) -> tuple[MessageLoop, BrokerConnection]:
         """Return the loop and its connection. Raise `Unreachable` if the broker is not connected."""

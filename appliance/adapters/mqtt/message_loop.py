@@ -1,4 +1,4 @@
-"""Creates the parts of one broker, and decides when waiting messages are processed.
+"""Connects the parts of one broker, and decides when waiting messages are processed.
 
 `keep_reading` processes the messages in the inbox, in batches. `keep_time` continues messages that were parked
 because they take too much processor time, and expires values.
@@ -16,23 +16,15 @@ from datetime import datetime
 from functools import partial
 
 from appliance.adapters.mqtt.announcements.announced_devices import AnnouncedDevices
-from appliance.adapters.mqtt.announcements.announcement_store import AnnouncementStore
 from appliance.adapters.mqtt.announcements.discovery import Discovery
 from appliance.adapters.mqtt.broker import BrokerConnection
 from appliance.adapters.mqtt.budget import Budget
-from appliance.adapters.mqtt.changed_devices import ChangedDevices
-from appliance.adapters.mqtt.commands import Commands
-from appliance.adapters.mqtt.deadlines import Deadlines
 from appliance.adapters.mqtt.inbox import Inbox
 from appliance.adapters.mqtt.kind import Mqtt
 from appliance.adapters.mqtt.message_processor import MessageProcessor
 from appliance.adapters.mqtt.messages import Received
-from appliance.adapters.mqtt.picture_store import PictureStore
-from appliance.adapters.mqtt.refusals import Refusals
 from appliance.adapters.mqtt.reports import CostReports, FaultReports
-from appliance.adapters.mqtt.restored_states import RestoredStates
 from appliance.adapters.mqtt.retained_messages import RetainedMessages
-from appliance.adapters.mqtt.router import Router
 from appliance.adapters.mqtt.templates.template import EVALUATOR, needs_evaluator
 from appliance.adapters.publisher import Publisher
 from appliance.clock import Clock
@@ -64,7 +56,7 @@ log = logging.getLogger("adapters")
 
 
 class MessageLoop:
-    """The parts of one broker. Messages are processed while `keep_reading` and `keep_time` run.
+    """The processing of one broker's messages. Messages are processed while `keep_reading` and `keep_time` run.
 
     Without a connection to the broker, `connection` has the value None. `status` is the topic of the hub's status, if
     the adapter publishes it.
@@ -82,40 +74,18 @@ class MessageLoop:
     ) -> None:
         self.hub_id = hub_id
         self.connection: BrokerConnection | None = None
-        refusals = Refusals()
-        router = Router(refusals)
-        includes_config = settings.include_config_entities
-        store = AnnouncementStore(
-            settings.discovery_prefix, hub_id, router, refusals, includes_config_entities=includes_config
-        )
-        self.announced = AnnouncedDevices(publish.name, store, router, refusals, locale)
-        self.pictures = PictureStore(publish, clock)
-        deadlines = Deadlines(clock)
-        restored = RestoredStates(publish, self.pictures, deadlines, clock, stopped_at)
-        self.changed = ChangedDevices(self.announced, restored, publish)
+        self.announced = AnnouncedDevices(publish.name, settings, hub_id, locale)
         self._has_work = asyncio.Event()
-        self.commands = Commands(self.announced, self.changed, self._has_work.set, clock, locale.timezone)
         self.processor = MessageProcessor(
-            self.announced,
-            self.pictures,
-            deadlines,
-            restored,
-            self.changed,
-            self.commands,
-            self._has_work.set,
-            publish,
-            clock,
-            locale.timezone,
+            self.announced, self._has_work.set, publish, clock, locale.timezone, stopped_at
         )
-        self.inbox = Inbox(partial(_queue_of, self.announced), router.has_events)
+        self.inbox = Inbox(partial(_queue_of, self.announced), self.announced.router.has_events)
         own_topics = () if status is None else (status,)
-        self.discovery = Discovery(
-            settings, self.announced, self.processor, restored, self.inbox, publish, clock, own_topics
-        )
+        self.discovery = Discovery(settings, self.announced, self.processor, self.inbox, publish, clock, own_topics)
         self._status = status
         self._publish = publish
         self._clock = clock
-        self._budget = Budget(clock, CostReports(publish, router).report)
+        self._budget = Budget(clock, CostReports(publish, self.announced.router).report)
         self._answered_at = -math.inf
         self._tick_at = math.inf
         self._dropped, self._dropped_at = 0, -math.inf
@@ -146,7 +116,7 @@ class MessageLoop:
                 await import_ahead([EVALUATOR])
             await in_steps(self._clock, self._process_all(batch))
             self._report_dropped()
-            await in_steps(self._clock, self.changed.flush())
+            await in_steps(self._clock, self.processor.changed.flush())
             if self.connection is not None and (now := self._clock.monotonic()) - self._answered_at >= ANSWERED_SECS:
                 self._answered_at = now
                 self._publish.answered()
@@ -183,7 +153,7 @@ class MessageLoop:
                 with contextlib.suppress(Unreachable):
                     await self._retained.restore_overwritten(self.connection)
             self._reports.report(self.announced.refusals)
-            await in_steps(self._clock, self.changed.flush())
+            await in_steps(self._clock, self.processor.changed.flush())
 
     def _secs_to_tick(self) -> float:
         """Return the seconds until `keep_time` has work."""

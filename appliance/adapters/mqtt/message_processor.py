@@ -11,7 +11,7 @@ publishes them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from datetime import tzinfo
+from datetime import datetime, tzinfo
 
 from appliance.adapters.mqtt.announcements.announced_devices import AnnouncedDevices
 from appliance.adapters.mqtt.changed_devices import ChangedDevices
@@ -34,7 +34,8 @@ from appliance.errors import Invalid
 
 
 class MessageProcessor:
-    """Processes the messages of one broker, and publishes the observations and events of its devices.
+    """Processes the messages of one broker, and publishes the observations and events of its devices. Owns the parts
+    that set the values of these devices.
 
     `on_work` is called when `secs_to_tick` may have become shorter for a reason other than a message.
     """
@@ -42,22 +43,18 @@ class MessageProcessor:
     def __init__(
         self,
         announced: AnnouncedDevices,
-        pictures: PictureStore,
-        deadlines: Deadlines,
-        restored: RestoredStates,
-        changed: ChangedDevices,
-        commands: Commands,
         on_work: Callable[[], None],
         publish: Publisher,
         clock: Clock,
         zone: tzinfo,
+        stopped_at: datetime | None,
     ) -> None:
+        self.pictures = PictureStore(publish, clock)
+        self._deadlines = Deadlines(clock)
+        self.restored = RestoredStates(publish, self.pictures, self._deadlines, clock, stopped_at)
+        self.changed = ChangedDevices(announced, self.restored, publish)
+        self.commands = Commands(announced, self.changed, on_work, clock, zone)
         self._announced = announced
-        self._pictures = pictures
-        self._deadlines = deadlines
-        self._restored = restored
-        self._changed = changed
-        self._commands = commands
         self._on_work = on_work
         self._publish = publish
         self._clock = clock
@@ -79,7 +76,7 @@ class MessageProcessor:
 
     def _take_picture(self, received: Received, device: MqttDevice, entity: StillPicture) -> None:
         try:
-            shown = self._pictures.take(device.id, entity, received)
+            shown = self.pictures.take(device.id, entity, received)
         except Invalid as fault:
             self._announced.refusals.note_message(device.id, entity, fault)
             return
@@ -109,7 +106,7 @@ class MessageProcessor:
 
     def _take_message(self, message: Message, filter_: str, device: MqttDevice, entity: Entity) -> None:
         if filter_ in entity.availability.filters:
-            self._changed.publish_if_changed(device.id, ("state",))
+            self.changed.publish_if_changed(device.id, ("state",))
         for change in entity.changes(filter_, message):
             self._take_change(device, entity, change, is_live=not message.is_retained)
 
@@ -121,9 +118,9 @@ class MessageProcessor:
             if not self._presses.is_reported_twice(device.id, change.name, type(entity).__name__):
                 self._publish.event(device.id, change.name, change.data)
             return
-        pending = self._commands.pending(device, entity)
+        pending = self.commands.pending(device, entity)
         if change is None:
-            self._changed.note(device, ("state",))
+            self.changed.note(device, ("state",))
             if pending is not None:
                 pending.check({}, entity)
             return
@@ -134,34 +131,34 @@ class MessageProcessor:
             self._deadlines.set(device, entity)
         if entity.is_expired and update:
             entity.refresh()
-            self._changed.note(device, ("state",))
-        self._changed.set_values(device, entity, update, is_live=is_live)
+            self.changed.note(device, ("state",))
+        self.changed.set_values(device, entity, update, is_live=is_live)
         if pending is not None:
             pending.check(update, entity)
 
     def tick(self) -> None:
         """Expire values, switch sensors off after their delay, release held-back states, and publish picture
         events."""
-        self._pictures.publish_changes()
+        self.pictures.publish_changes()
         for device, entity in self._deadlines.take_due(self._announced.devices):
             self._expire(device, entity)
-        for device, entity, kept in self._commands.released():
-            self._changed.set_values(device, entity, kept)
+        for device, entity, kept in self.commands.released():
+            self.changed.set_values(device, entity, kept)
 
     def secs_to_tick(self) -> float:
         """Return the seconds after which `tick` has work."""
-        if self._changed or self._commands.has_pending or self._pictures.has_changes:
+        if self.changed or self.commands.has_pending or self.pictures.has_changes:
             return 0.0
         return self._deadlines.secs_to_next()
 
     def _expire(self, device: MqttDevice, entity: Entity) -> None:
         if isinstance(entity, BinarySensor) and entity.off_delay > 0:
-            self._changed.set_values(device, entity, entity.showing(is_on=False))
+            self.changed.set_values(device, entity, entity.showing(is_on=False))
         else:
-            self._changed.set_values(device, entity, entity.expire())
-            self._changed.note(device, ("state",))
+            self.changed.set_values(device, entity, entity.expire())
+            self.changed.note(device, ("state",))
             if isinstance(entity, StillPicture):
-                self._pictures.forget(device.id, entity)
+                self.pictures.forget(device.id, entity)
 
     def publish_rebuilt(self, devices: Sequence[MqttDevice]) -> Iterator[None]:
         """Restore the values of rebuilt devices, process the newest messages for them again, and publish them, in
@@ -172,11 +169,11 @@ class MessageProcessor:
         self._deadlines.forget_replaced()
         self._on_work()
         own = self._announced.devices
-        self._pictures.keep_only(lambda id_: own[id_].entities if id_ in own else ())
-        self._restored.forget_removed(own)
-        yield from self._changed.forget_removed(own)
+        self.pictures.keep_only(lambda id_: own[id_].entities if id_ in own else ())
+        self.restored.forget_removed(own)
+        yield from self.changed.forget_removed(own)
         for device in devices:
-            self._restored.restore(device)
+            self.restored.restore(device)
             yield
         rebuilt = {id(device) for device in devices}
         for received in self._newest.list():
@@ -191,5 +188,5 @@ class MessageProcessor:
             yield
         for device in devices:
             if own.get(device.id) is device:
-                self._changed.publish_device(device)
+                self.changed.publish_device(device)
             yield

@@ -84,7 +84,7 @@ def take(catalog: AnnouncedDevices, messages: tuple[Sent, ...]) -> list[tuple[st
 def receive(loop: MessageLoop, topic: str, payload: bytes, *, is_retained: bool = False) -> None:
     """Process a message, and publish its changes."""
     deque(loop.processor.process(Received(topic, payload, is_retained)), maxlen=0)
-    deque(loop.changed.flush(), maxlen=0)
+    deque(loop.processor.changed.flush(), maxlen=0)
 
 
 def config(topic: str, /, **fields: Any) -> Sent:

@@ -259,7 +259,7 @@ async def commanded(
     """Return the messages of a command. If `waits` is true, the command must not be complete before these responses
     arrive."""
     connection: Any = Noted()
-    work = asyncio.ensure_future(loop.commands.run(connection, device_id, Command.parse(dict(command))))
+    work = asyncio.ensure_future(loop.processor.commands.run(connection, device_id, Command.parse(dict(command))))
     await until(lambda: bool(connection.sent))
     for topic, text in answers.items():
         assert not waits or not work.done()

@@ -179,7 +179,7 @@ async def test_a_command_survives_a_new_announcement_of_its_device(
     plug = config("switch/x", state_topic="x/state", command_topic="x/set", unique_id="x", device=device)
     announce(loop, plug)
     command = Command(capability="power", action="on")
-    work = asyncio.ensure_future(loop.commands.run(connection, "mqtt:x", command))
+    work = asyncio.ensure_future(loop.processor.commands.run(connection, "mqtt:x", command))
     await until(lambda: bool(connection.sent))
     more = config("sensor/y", state_topic="x/y", unique_id="y", device=device)
     loop.announced.store.take_config(more.topic, more.payload)
@@ -214,7 +214,7 @@ async def test_the_assumed_result_of_a_command_is_shown_by_the_newly_announced_d
     announce(loop, plug)
     command = Command(capability="power", action="on")
     connection: Any = Interrupted(lambda: announce(loop, more))
-    await loop.commands.run(connection, "mqtt:x", command)
+    await loop.processor.commands.run(connection, "mqtt:x", command)
     receive(loop, "x/y", b"5")
     seen = shown("mqtt:x")
     assert seen is not None and seen.kind == "Switch"
@@ -226,7 +226,9 @@ async def test_a_device_removed_during_its_command_does_not_return(clock: Virtua
     plug = config("switch/x", state_topic="x/state", command_topic="x/set", unique_id="x", device={"ids": ["x"]})
     announce(loop, plug)
     connection: Any = Noted()
-    work = asyncio.ensure_future(loop.commands.run(connection, "mqtt:x", Command(capability="power", action="on")))
+    work = asyncio.ensure_future(
+        loop.processor.commands.run(connection, "mqtt:x", Command(capability="power", action="on"))
+    )
     await until(lambda: bool(connection.sent))
     receive(loop, "x/state", b"ON")
     announce(loop, Sent(plug.topic, b"", retain=True))
@@ -244,10 +246,10 @@ async def test_an_unsent_command_is_forgotten(clock: VirtualClock, fault: BaseEx
     announce(loop, config("switch/x", state_topic="x/state", command_topic="x/set", unique_id="x"))
     connection: Any = Interrupted(fail)
     with pytest.raises(type(fault)):
-        await loop.commands.run(connection, "mqtt:x", Command(capability="power", action="on"))
+        await loop.processor.commands.run(connection, "mqtt:x", Command(capability="power", action="on"))
     await clock.advance(SUPPRESS_SECS, sleepers=0)
     loop.processor.tick()
-    assert not loop.commands.has_pending
+    assert not loop.processor.commands.has_pending
 
 
 MOVING: dict[str, tuple[str, dict[str, Any], dict[str, bytes], Command, tuple[str, bytes]]] = {
@@ -298,7 +300,7 @@ async def test_a_moving_cover_completes_its_command(clock: VirtualClock, name: s
         receive(loop, state_topic, payload)
     for is_silent in (True, False):
         connection.sent.clear()
-        work = asyncio.ensure_future(loop.commands.run(connection, "mqtt:x", command))
+        work = asyncio.ensure_future(loop.processor.commands.run(connection, "mqtt:x", command))
         await until(lambda: bool(connection.sent))
         if is_announced_anew:
             announce(loop, config(topic, name=f"silent {is_silent}", **keys))

@@ -6,7 +6,7 @@ import asyncio
 import base64
 import time
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -59,7 +59,7 @@ class Cameras:
         return {key: value for key, value in self.device(object_id).attributes.items() if key != "state"}
 
     def picture(self, object_id: str, attribute: str | None = None) -> Picture | None:
-        return self.loop.pictures.find(f"mqtt:{object_id}", attribute)
+        return self.loop.processor.pictures.find(f"mqtt:{object_id}", attribute)
 
 
 @pytest.fixture
@@ -197,7 +197,7 @@ async def test_a_restart_restores_no_picture(cameras: Cameras, clock: VirtualClo
     cameras.announce("x", name="Hall")
     cameras.send("x", JPEG)
     after = message_loop(clock, publish=cameras.loop._publish)
-    after.discovery._restored.remember()
+    after.processor.restored.remember()
     announce(after, config("camera/x", topic="x/still", unique_id="x"))
     assert after.announced.devices["mqtt:x"].attributes == {}
 
@@ -211,8 +211,8 @@ def test_pictures_for_several_clients_are_decoded_in_separate_turns(clock: Virtu
 
     async def request_all() -> None:
         adapter = MqttAdapter(context_of("mqtt", None, clock), PLAIN)
-        loop: Any = SimpleNamespace(pictures=SimpleNamespace(find=find))
-        adapter.message_loop = loop
+        processor = SimpleNamespace(pictures=SimpleNamespace(find=find))
+        adapter.message_loop = cast("Any", SimpleNamespace(processor=processor))
         await asyncio.gather(*(adapter.picture("mqtt:x") for _ in range(4)))
 
     run(request_all())

@@ -46,7 +46,7 @@ def receive(loop: MessageLoop, *messages: tuple[str, str]) -> None:
     """Process messages as one batch."""
     for topic, text in messages:
         deque(loop.processor.process(Received(topic, text.encode(), False)), maxlen=0)
-    deque(loop.changed.flush(), maxlen=0)
+    deque(loop.processor.changed.flush(), maxlen=0)
 
 
 BATCHES: list[tuple[tuple[str, dict[str, Any]], list[tuple[str, str]], str, list[Any]]] = [
@@ -101,7 +101,7 @@ async def test_a_command_to_an_unavailable_device_is_not_confirmed(keys: dict[st
     clock: Any = loop._clock
     connection: Any = Plug(loop)
     with pytest.raises(Unanswered, match="is unavailable") as error:
-        await clock.run(loop.commands.run(connection, "mqtt:x", Command(capability="power", action=action)))
+        await clock.run(loop.processor.commands.run(connection, "mqtt:x", Command(capability="power", action=action)))
     assert error.value.code == "device_unreachable"
     assert connection.sent == [action.upper()]
 
@@ -120,7 +120,7 @@ async def test_only_an_available_device_confirms_a_command(answers: list[tuple[s
     receive(loop, ("a", "online"), ("s", "ON"), ("a", "offline"))
     clock: Any = loop._clock
     connection: Any = Plug(loop, *answers)
-    command = loop.commands.run(connection, "mqtt:x", Command(capability="power", action="on"))
+    command = loop.processor.commands.run(connection, "mqtt:x", Command(capability="power", action="on"))
     if is_done:
         await clock.run(command)
     else:
@@ -161,7 +161,7 @@ def test_after_a_start_a_retained_message_sets_the_baseline_of_its_own_attribute
     )  # fmt: skip
     registry.restore(Layout(), [stored])
     loop = message_loop(clock, publish=Publisher("mqtt", registry, bus, clock))
-    loop.discovery._restored.remember()
+    loop.processor.restored.remember()
     announce(loop, *DOOR)
     receive(loop, ("a", "online"))
     found: list[tuple[set[str], set[str]]] = []
@@ -173,7 +173,7 @@ def test_after_a_start_a_retained_message_sets_the_baseline_of_its_own_attribute
     bus.listen(note, events.DeviceStateChanged)
     for topic, text, is_retained in messages:
         deque(loop.processor.process(Received(topic, text.encode(), is_retained)), maxlen=0)
-        deque(loop.changed.flush(), maxlen=0)
+        deque(loop.processor.changed.flush(), maxlen=0)
     assert found == expected
 
 

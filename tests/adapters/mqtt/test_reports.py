@@ -383,7 +383,7 @@ async def test_a_command_ends_at_once_when_its_device_fails(
 
     connection: Any = Failing()
     with pytest.raises(BadAnswer, match=r"was sent .* but shows \S+ '(jammed|error)'$"):
-        await loop.commands.run(connection, "mqtt:x", command)
+        await loop.processor.commands.run(connection, "mqtt:x", command)
 
 
 async def test_slats_can_be_open_in_the_middle(clock: VirtualClock) -> None:
@@ -398,7 +398,7 @@ async def test_slats_can_be_open_in_the_middle(clock: VirtualClock) -> None:
             receive(loop, "s", message.payload.encode())
 
     connection: Any = Blind()
-    await loop.commands.run(connection, "mqtt:x", Command(capability="cover_tilt", action="open"))
+    await loop.processor.commands.run(connection, "mqtt:x", Command(capability="cover_tilt", action="open"))
     assert loop.announced.devices["mqtt:x"].attributes == {"cover_tilt": 50}
 
 
@@ -414,7 +414,7 @@ async def test_a_garage_door_that_stays_closed_is_named_in_the_error(clock: Virt
     connection: Any = Nothing()
     command = Command(capability="garage_door", action="open")
     with pytest.raises(BadAnswer, match="garage_door 'closed'"):
-        await clock.run(loop.commands.run(connection, "mqtt:x", command))
+        await clock.run(loop.processor.commands.run(connection, "mqtt:x", command))
 
 
 @each_row(("low", "high"), [(1, 100), (1, 3), (1, 7), (0, 255), (10, 90)])

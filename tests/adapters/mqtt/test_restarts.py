@@ -41,14 +41,14 @@ class RestartingHub:
     def restart(self, *first: Received) -> None:
         """Restart the hub. `first` contains the messages that come before the old values are restored."""
         self.loop = message_loop(self._clock, publish=self.publish)
-        self.loop.discovery._restored.remember()
+        self.loop.processor.restored.remember()
         for sent in self._configs:
             self.loop.announced.store.take_config(sent.topic, sent.payload)
             rebuilt = rebuild(self.loop.announced)
             for received in first:
                 self.receive(received.topic, received.payload)
             list(self.loop.processor.publish_rebuilt(rebuilt))
-        self.loop.discovery._restored.forget_known(self.loop.announced.devices)
+        self.loop.processor.restored.forget_known(self.loop.announced.devices)
 
     def receive(self, topic: str, payload: bytes) -> None:
         receive(self.loop, topic, payload, is_retained=True)
@@ -76,7 +76,7 @@ async def test_a_value_stays_expired_over_a_restart(session: DeviceSession, cloc
     assert hub.shown == {**VALUE, "state": "online"}
     await clock.advance(61, sleepers=0)
     hub.loop.processor.tick()
-    list(hub.loop.changed.flush())
+    list(hub.loop.processor.changed.flush())
     for _ in range(2):
         assert hub.shown == {"state": "unavailable"}
         hub.restart()
@@ -110,7 +110,7 @@ async def test_a_message_from_before_the_loss_of_the_broker_is_shown_after_its_r
     hub.receive("x", b"21")
     assert hub.shown == {"custom.mqtt.x": 20, "custom.mqtt.y": 20, "state": "offline"}
     hub.publish.answered()
-    list(hub.loop.changed.flush())
+    list(hub.loop.processor.changed.flush())
     assert hub.shown == {**VALUE, "state": "online"}
 
 

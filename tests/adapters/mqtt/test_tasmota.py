@@ -351,7 +351,7 @@ async def commanded(
                 receive(loop, topic, text.encode())
 
     connection: Any = Connection()
-    await asyncio.wait_for(loop.commands.run(connection, device_id, Command.parse(command)), 5)
+    await asyncio.wait_for(loop.processor.commands.run(connection, device_id, Command.parse(command)), 5)
     return sent
 
 

@@ -11,6 +11,7 @@ from appliance.adapters.mqtt.announcements.device_ids import DeviceSlugs
 from appliance.adapters.mqtt.announcements.grouping import MARKER_KINDS, group_announcements, markers_of
 from appliance.adapters.mqtt.device import MqttDevice
 from appliance.adapters.mqtt.fields import parse_templates
+from appliance.adapters.mqtt.kind import Mqtt
 from appliance.adapters.mqtt.platforms.entity import Entity
 from appliance.adapters.mqtt.refusals import Refusals
 from appliance.adapters.mqtt.router import Router
@@ -22,13 +23,11 @@ MAX_BROKER_DEVICES = 2_000
 class AnnouncedDevices:
     """The devices of one broker by id, with their announcements, topics, and faults."""
 
-    def __init__(
-        self, section: str, store: AnnouncementStore, router: Router, refusals: Refusals, locale: Locale
-    ) -> None:
+    def __init__(self, section: str, settings: Mqtt, hub_id: str, locale: Locale) -> None:
         self.devices: dict[str, MqttDevice] = {}
-        self.store = store
-        self.router = router
-        self.refusals = refusals
+        self.refusals = Refusals()
+        self.router = Router(self.refusals)
+        self.store = AnnouncementStore(settings, hub_id, self.router, self.refusals)
         self._section = section
         self._locale = locale
         self._slugs = DeviceSlugs()

@@ -12,6 +12,7 @@ from appliance.adapters.mqtt.announcements.announcement import Announcement, par
 from appliance.adapters.mqtt.announcements.grouping import markers_of, slug_markers_of
 from appliance.adapters.mqtt.announcements.home_assistant_announcements import parse_announcements
 from appliance.adapters.mqtt.component_classes import COMPONENTS, build_entity, unsupported
+from appliance.adapters.mqtt.kind import Mqtt
 from appliance.adapters.mqtt.messages import Outgoing
 from appliance.adapters.mqtt.out.topics import HubTopics
 from appliance.adapters.mqtt.refusals import Refusal, Refusals, reason_of
@@ -45,18 +46,16 @@ class AnnouncementStore:
     configurations of other devices are stored, because a flood would fragment the memory.
     """
 
-    def __init__(
-        self, prefix: str, hub_id: str, router: Router, refusals: Refusals, *, includes_config_entities: bool
-    ) -> None:
+    def __init__(self, settings: Mqtt, hub_id: str, router: Router, refusals: Refusals) -> None:
         self.device_ids: Mapping[str, str] = {}
         self._known_markers: Container[str] | None = None
         self._unused_room = MAX_UNUSED_CONFIGS
-        self._prefix = prefix
+        self._prefix = settings.discovery_prefix
         self._own = f"lares_{hub_id}_"
-        self._own_catalog = HubTopics(hub_id, prefix).config("hub")
+        self._own_catalog = HubTopics(hub_id, self._prefix).config("hub")
         self._router = router
         self._refusals = refusals
-        self._includes_config_entities = includes_config_entities
+        self._includes_config_entities = settings.include_config_entities
         self._payloads: dict[str, bytes] = {}
         self._announced: dict[str, list[Announcement]] = {}
         self._bytes = 0

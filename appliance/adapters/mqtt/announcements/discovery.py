@@ -23,7 +23,6 @@ from appliance.adapters.mqtt.inbox import Inbox
 from appliance.adapters.mqtt.kind import Mqtt
 from appliance.adapters.mqtt.message_processor import MessageProcessor
 from appliance.adapters.mqtt.messages import Outgoing, Received
-from appliance.adapters.mqtt.restored_states import RestoredStates
 from appliance.adapters.mqtt.subscriptions import Subscriptions
 from appliance.adapters.mqtt.tasmota import announcements as tasmota
 from appliance.adapters.publisher import Publisher
@@ -73,7 +72,6 @@ class Discovery:
         settings: Mqtt,
         announced: AnnouncedDevices,
         processor: MessageProcessor,
-        restored: RestoredStates,
         inbox: Inbox,
         publish: Publisher,
         clock: Clock,
@@ -82,7 +80,6 @@ class Discovery:
         self._settings = settings
         self._announced = announced
         self._processor = processor
-        self._restored = restored
         self._inbox = inbox
         self._publish = publish
         self._clock = clock
@@ -113,7 +110,7 @@ class Discovery:
         known = self._publish.list_devices()
         identifiers = {id_: each.metadata.vendor_specific.get("identifier") for id_, each in known.items()}
         self._announced.expect({id_: each if isinstance(each, str) else "" for id_, each in identifiers.items()})
-        self._restored.remember()
+        self._processor.restored.remember()
         self.subscriptions.clear()
 
     def process(self, received: Received) -> Iterator[None]:
@@ -226,7 +223,7 @@ class Discovery:
             built, known = self._announced.devices, self._publish.list_devices()
             absent, refused = known.keys() - built, self._announced.refusals.by_key
             kept = [id_ for id_ in absent if self._phase < Phase.COMPLETE or _topics_of(known[id_]) & refused.keys()]
-            self._restored.forget_known(built)
+            self._processor.restored.forget_known(built)
             await self._publish.full_list((), present=(*built, *kept))
             for id_ in kept:
                 self._publish.availability(id_, is_available=False)

@@ -84,15 +84,13 @@ class SimulatedExecutor(Executor):
         self._turn = turn
 
     def start(self, execution: Execution) -> None:
-        work = self._run_in_turn(execution, self._turn.ask(is_next=bool(execution.request.chain)))
-        self._tasks.start(work, f"turn of {execution.request.label}")
+        turn = self._turn.ask(is_next=bool(execution.request.chain))
+        turn.add_done_callback(lambda _: self._start_in_turn(execution))
 
-    async def _run_in_turn(self, execution: Execution, turn: asyncio.Future[None]) -> None:
-        await turn
+    def _start_in_turn(self, execution: Execution) -> None:
+        execution.ended.add_done_callback(lambda _: self._turn.pass_on())
         if not execution.ended.done():
             super().start(execution)
-            await execution.ended
-        self._turn.pass_on()
 
 
 class SimulatedDispatcher(Dispatcher):

@@ -345,7 +345,7 @@ class Hub:
         async def run_scene(id_: str, chain: tuple[str, ...]) -> ExecutionEntry:
             return await self.scenes.run(id_, chain)
 
-        return CtxMethods(self.environment, run_scene, self._config.notify.targets).table()
+        return CtxMethods(self.environment, self.dispatcher, run_scene, self._config.notify.targets).table()
 
     def _build_name_collector(self) -> NameCollector:
         sections, kinds = self.adapter_sections, self.kinds
@@ -376,16 +376,8 @@ class Hub:
         return Executor(self.pool, self._new_context, self.clock, history, self._unfinished)
 
     def _new_context(self, request: ExecutionRequest) -> Context:
-        return Context(
-            self.registry,
-            self.dispatcher,
-            self.clock,
-            request.kind,
-            request.id,
-            self._ctx_methods,
-            self.failed_calls,
-            request.chain,
-        )
+        methods, failed_calls = self._ctx_methods, self.failed_calls
+        return Context(self.clock, request.kind, request.id, methods, failed_calls, request.chain)
 
     async def _enter_automations(self, stack: AsyncExitStack) -> None:
         config = self._config

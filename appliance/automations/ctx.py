@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, suppress
 from functools import partial
 from typing import Any
 
-from appliance.adapters.dispatch import Status
+from appliance.adapters.dispatch import Dispatcher, Status
 from appliance.automations.ctx_arguments import (
     check_notification,
     check_payload,
@@ -55,7 +55,10 @@ class CtxMethods:
     logged.
     """
 
-    def __init__(self, environment: Environment, run_scene: RunScene, targets: Sequence[str]) -> None:
+    def __init__(
+        self, environment: Environment, dispatcher: Dispatcher, run_scene: RunScene, targets: Sequence[str]
+    ) -> None:
+        self._dispatcher = dispatcher
         self._brake = environment.brake
         self._run_scene_of = run_scene
         self._targets = targets
@@ -69,8 +72,8 @@ class CtxMethods:
         registry = self._registry
         return {
             "command": self._command,
-            "command_room": partial(_command_all, registry.list_room_devices),
-            "command_group": partial(_command_all, registry.list_group_devices),
+            "command_room": partial(self._command_all, registry.list_room_devices),
+            "command_group": partial(self._command_all, registry.list_group_devices),
             "invoke": self._invoke,
             "notify": self._notify,
             "run_scene": self._run_scene,
@@ -99,8 +102,27 @@ class CtxMethods:
             except UnfitValue as unfit:
                 check_device_range(self._list_specs(device_id), unfit)
                 raise
-            result = await context.send_to(device_id, command)
+            result = await self._send(context, device_id, command)
         return {"status": result["status"], "message": result["message"]}
+
+    async def _send(self, context: Context, device_id: str, command: Command) -> dict[str, Any]:
+        """Send the command to the device. Store and return the result. If the id is unknown, the result is an
+        error."""
+        try:
+            device = self._registry.get_device(device_id)
+        except NotFound as error:
+            outcome = self._dispatcher.refuse(device_id[:MAX_ID_CHARS], command, context.source, error)
+        else:
+            [outcome] = await self._dispatcher.send([device], command, context.source)
+        return context.record(outcome, command)
+
+    async def _command_all(
+        self, find: _Find, context: Context, name: str, raw: Any, *_: None
+    ) -> list[dict[str, Any]]:
+        with _noting_failure(context, name):
+            devices, command = find(name), Command.parse(raw)
+            outcomes = await self._dispatcher.send(devices, command, context.source) if devices else ()
+        return [context.record(outcome, command) for outcome in outcomes]
 
     def _list_specs(self, device_id: str) -> Iterable[CommandSpec]:
         return [spec for device in self._registry.find_devices([device_id]) for spec in device.commands or ()]
@@ -109,7 +131,18 @@ class CtxMethods:
         check_payload(payload)
         payload = self._registry.with_id(payload or {})
         self._brake.note_invoke(context.source, payload)
-        return await context.invoke(target, payload)
+        return await self.invoke(context, target, payload)
+
+    async def invoke(self, context: Context, target: str, payload: Mapping[str, Any]) -> Any:
+        """Run an operation, and add it to the trace."""
+        status = "error"
+        try:
+            with context.noting_failure(target):
+                answer = await self._dispatcher.invoke(target, payload)
+            status = "ok"
+        finally:
+            context.trace.add("invoke", target=target, status=status)
+        return answer
 
     async def _sleep(self, context: Context, seconds: float, *_: None) -> None:
         check_sleep(seconds)
@@ -192,7 +225,7 @@ class CtxMethods:
             for device_id, shown in snapshot.items()
             for command in _restoring_commands(shown, is_on=now.get(device_id, {}).get("power") == "on")
         ]
-        return [await context.send_to(device_id, command) for device_id, command in commands]
+        return [await self._send(context, device_id, command) for device_id, command in commands]
 
     async def _notify(self, context: Context, message: str, fields: Any, _: None) -> list[dict[str, Any]]:
         """Send the message to all targets concurrently. Return the results in target order."""
@@ -210,17 +243,12 @@ class CtxMethods:
 
     async def _notify_target(self, context: Context, target: str, payload: dict[str, Any]) -> dict[str, Any]:
         try:
-            await context.invoke(target, payload)
+            await self.invoke(context, target, payload)
         except Unsupported as error:
             return _result(target, Status.UNSUPPORTED, str(error))
         except LaresError as error:
             return _result(target, Status.ERROR, str(error))
         return _result(target, Status.OK, None)
-
-
-async def _command_all(find: _Find, context: Context, name: str, raw: Any, *_: None) -> list[dict[str, Any]]:
-    with _noting_failure(context, name):
-        return await context.send(find(name), Command.parse(raw))
 
 
 def _noting_failure(context: Context, name: str) -> AbstractContextManager[None]:

@@ -1,4 +1,4 @@
-"""An execution's access to the home, with the results of its commands and its trace."""
+"""The context of an execution: the results of its commands, its warnings, and its trace."""
 
 from __future__ import annotations
 
@@ -8,13 +8,10 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from appliance.adapters.dispatch import Dispatcher, Outcome, Status
+from appliance.adapters.dispatch import Outcome, Status
 from appliance.clock import Clock
-from appliance.errors import LaresError, NotFound
+from appliance.errors import LaresError
 from appliance.home.commands import Command
-from appliance.home.model import Device
-from appliance.home.registry import Registry
-from appliance.home.texts import MAX_ID_CHARS
 from appliance.log_buffer import own_fields
 from appliance.lua.failed_calls import FailedCalls
 from appliance.lua.trace import Trace, shorten
@@ -52,8 +49,6 @@ class Context:
 
     def __init__(
         self,
-        registry: Registry,
-        dispatcher: Dispatcher,
         clock: Clock,
         kind: str,
         id_: str,
@@ -61,9 +56,6 @@ class Context:
         failed_calls: FailedCalls | None = None,
         chain: tuple[str, ...] = (),
     ) -> None:
-        self._registry = registry
-        self._dispatcher = dispatcher
-        self._clock = clock
         self._methods = methods
         self._failed_calls = failed_calls or FailedCalls(clock)
         self.source = f"{kind}:{id_}"
@@ -83,33 +75,6 @@ class Context:
     async def call(self, operation: str, arguments: Sequence[Any]) -> Any:
         """Execute `ctx:<operation>(…)`. Raise a `LaresError` if the method fails."""
         return await self._methods[operation](self, *arguments)
-
-    async def send(self, devices: Sequence[Device], command: Command) -> list[dict[str, Any]]:
-        """Send the command to the devices, in parallel if their addresses differ. Store and return the results in
-        device order."""
-        outcomes = await self._dispatcher.send(devices, command, self.source) if devices else ()
-        return [self._record(outcome, command) for outcome in outcomes]
-
-    async def send_to(self, device_id: str, command: Command) -> dict[str, Any]:
-        """Send the command to the device. Store and return the result. If the id is unknown, the result is an
-        error."""
-        try:
-            device = self._registry.get_device(device_id)
-        except NotFound as error:
-            refused = self._dispatcher.refuse(device_id[:MAX_ID_CHARS], command, self.source, error)
-            return self._record(refused, command)
-        [outcome] = await self._dispatcher.send([device], command, self.source)
-        return self._record(outcome, command)
-
-    async def invoke(self, target: str, payload: Mapping[str, Any]) -> Any:
-        status = "error"
-        try:
-            with self.noting_failure(target):
-                answer = await self._dispatcher.invoke(target, payload)
-            status = "ok"
-        finally:
-            self.trace.add("invoke", target=target, status=status)
-        return answer
 
     def log(self, level: str, message: str, fields: Any) -> None:
         """Log a script's line with the name of the scene or automation that runs the script."""
@@ -139,7 +104,8 @@ class Context:
         if len(self.warnings) < MAX_WARNINGS:
             self.warnings.append(shorten(f"{target}: {reason}"))
 
-    def _record(self, outcome: Outcome, command: Command) -> dict[str, Any]:
+    def record(self, outcome: Outcome, command: Command) -> dict[str, Any]:
+        """Store and return the result of a command to one device."""
         fields = {"device_id": outcome.device_id, "status": outcome.status, "message": outcome.message}
         self.trace.add("command", capability=command.capability, action=command.action, value=command.value, **fields)
         if outcome.status is not Status.OK:

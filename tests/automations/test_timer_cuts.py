@@ -14,7 +14,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -103,8 +103,7 @@ class Acting(Stage):
 
     def begin(self, source: Any, context: Any, event: Mapping[str, Any], *, name: str) -> Play:
         play = super().begin(source, context, event, name=name)
-        unused = cast("Any", None)
-        context = Context(unused, unused, Clock(), "automation", name.partition(":")[2], {"act": self._act})
+        context = Context(Clock(), "automation", name.partition(":")[2], {"act": self._act})
         self._acts.add(asyncio.get_running_loop().create_task(self._play(play, context)))
         return play
 

@@ -178,7 +178,7 @@ async def open_week(
         runner = AdapterRunner(lambda _: runner_adapter, context)
         runner_adapter = runner.adapter = VendorAdapter(context, vendor)
         async with Dispatcher([runner], bus, clock) as dispatcher:
-            new_context = partial(_SleepNoting, registry, dispatcher, clock)
+            new_context = partial(_SleepNoting, clock)
             made = Executor(
                 lua, lambda request: new_context(request.kind, request.id, work), clock, ExecutionHistory()
             )
@@ -188,7 +188,7 @@ async def open_week(
             parser = automation_parser(BERLIN, clock, 8)
             catalog: Catalog[AutomationDefinition] = Catalog("automation", folder, lua.describe, parser)
             async with Automations(catalog, environment, made):
-                work.update(CtxMethods(environment, _no_scene, ("x:tell",)).table())
+                work.update(CtxMethods(environment, dispatcher, _no_scene, ("x:tell",)).table())
                 week = Week(vendor=vendor, registry=registry, bus=bus, variables=environment.variables, made=made)
                 week.look()
                 for id_, members in groups.items():

@@ -55,7 +55,7 @@ class Notes:
 def calls_of(home: InstantHome, clock: Clock) -> Mapping[str, CtxFunction]:
     """Return the operations of `ctx` in the home. If a script calls `ctx:run_scene`, the call fails."""
     environment = environment_of(home.registry, home.bus, clock)
-    return CtxMethods(environment, _no_scene, ()).table()
+    return CtxMethods(environment, home.dispatcher, _no_scene, ()).table()
 
 
 async def _no_scene(id_: str, chain: tuple[str, ...]) -> Any:

@@ -41,7 +41,7 @@ class Stage:
     async def play(self, body: str, source: str = "scene:evening") -> None:
         calls = calls_of(self.home, self.clock)
         kind, _, id_ = source.partition(":")
-        self.context = Context(self.home.registry, self.home.dispatcher, self.clock, kind, id_, calls, FAILED)
+        self.context = Context(self.clock, kind, id_, calls, FAILED)
         await self.clock.run(ended(start(self.pool, scene(body), self.context, name=source)))
 
 

@@ -73,7 +73,7 @@ async def context() -> AsyncIterator[Context]:
     clock = VirtualClock()
     async with open_home(clock) as home:
         _furnish(home)
-        yield Context(home.registry, home.dispatcher, clock, "scene", "x", calls_of(home, clock))
+        yield Context(clock, "scene", "x", calls_of(home, clock))
 
 
 def _furnish(home: InstantHome) -> None:

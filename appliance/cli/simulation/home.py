@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, 
 from typing import Any, TypeVar
 
 from appliance.adapters.dispatch import Dispatcher, Outcome
+from appliance.automations.ctx import CtxMethods
 from appliance.cli.simulation.device_events import EVENT, STATE, FileEvent
 from appliance.clock import Clock
 from appliance.errors import LaresError, Unreachable, Unsupported
@@ -132,8 +133,7 @@ class SimulatedDispatcher(Dispatcher):
 
 
 class SimulatedContext(Context):
-    """A `Context` that reports log lines, messages, and operations. While this execution waits, other executions
-    run."""
+    """A `Context` that reports log lines and messages. While this execution waits, other executions run."""
 
     def __init__(self, on_action: OnAction, turn: Turn, *parts: Any) -> None:
         super().__init__(*parts)
@@ -149,14 +149,21 @@ class SimulatedContext(Context):
         call = super().call(operation, arguments)
         return await (self._turn.pause(call) if operation in UNCOUNTED else call)
 
-    async def invoke(self, target: str, payload: Mapping[str, Any]) -> Any:
-        """Invoke the operation like `Context`, and report the call."""
-        words = f"invokes {target} {json.dumps(payload)}"
-        self._on_action(self.source, words, {"invoke": target, "payload": payload})
-        return await super().invoke(target, payload)
-
     def log(self, level: str, message: str, fields: Any) -> None:
         self._on_action(self.source, f"logs {level}: {message}", {"log": message, "level": level, "fields": fields})
+
+
+class SimulatedCtxMethods(CtxMethods):
+    """`CtxMethods` that report operations."""
+
+    def __init__(self, on_action: OnAction, *parts: Any) -> None:
+        super().__init__(*parts)
+        self._on_action = on_action
+
+    async def invoke(self, context: Context, target: str, payload: Mapping[str, Any]) -> Any:
+        words = f"invokes {target} {json.dumps(payload)}"
+        self._on_action(context.source, words, {"invoke": target, "payload": payload})
+        return await super().invoke(context, target, payload)
 
 
 def add_missing_devices(registry: Registry, events: Iterable[FileEvent]) -> dict[str, int]:

@@ -16,7 +16,6 @@ from appliance.adapters.kinds import list_operations
 from appliance.adapters.lua_kinds.section import LuaSection
 from appliance.automations.active_triggers import ActiveTrigger
 from appliance.automations.automations import Automations, build_automation_catalog
-from appliance.automations.ctx import CtxMethods
 from appliance.automations.definition import AutomationDefinition
 from appliance.automations.environment import Environment
 from appliance.automations.policy import Policy
@@ -28,6 +27,7 @@ from appliance.cli.simulation.clock import SimulatedClock
 from appliance.cli.simulation.device_events import FileEvent, FileHook
 from appliance.cli.simulation.home import (
     SimulatedContext,
+    SimulatedCtxMethods,
     SimulatedDispatcher,
     SimulatedExecutor,
     Turn,
@@ -142,7 +142,7 @@ async def open_simulation(
 
         def new_context(request: ExecutionRequest) -> Context:
             printer.on_start(request.label)
-            parts = registry, dispatcher, clock, request.kind, request.id, work, None, request.chain
+            parts = clock, request.kind, request.id, work, None, request.chain
             return SimulatedContext(printer.print_action, turn, *parts)
 
         executor = partial(SimulatedExecutor, turn) if runs_lua else DryExecutor
@@ -153,7 +153,8 @@ async def open_simulation(
             Scenes(in_scenes, new_executor(ExecutionHistory())) as scenes,
             Automations(catalog, environment, new_executor(printer)) as automations,
         ):
-            work.update(CtxMethods(environment, scenes.run, settings.notify.targets).table())
+            parts = environment, dispatcher, scenes.run, settings.notify.targets
+            work.update(SimulatedCtxMethods(printer.print_action, *parts).table())
             bus.listen(printer.on_event)
             yield Simulation(
                 definitions=catalog.list_definitions(),

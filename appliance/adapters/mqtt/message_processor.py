@@ -2,8 +2,8 @@
 
 The path of a message: 1. `process` finds the entities that read the message's topic, and stores pictures. 2.
 `_take_message` passes the message to each entity, which yields changes. 3. `_take_change` publishes events, and
-filters values by the pending command. 4. `ChangedDevices` sets the values, records the changed attributes, and
-publishes them.
+`_take_values` filters values by the pending command. 4. `ChangedDevices` sets the values, records the changed
+attributes, and publishes them.
 
 `tick` expires values. `publish_rebuilt` restores values after a restart or a new announcement.
 """
@@ -23,6 +23,7 @@ from appliance.adapters.mqtt.newest_messages import NewestMessages
 from appliance.adapters.mqtt.picture_store import PictureStore
 from appliance.adapters.mqtt.platforms.binary_sensor import BinarySensor
 from appliance.adapters.mqtt.platforms.entity import Change, Entity, EntityEvent
+from appliance.adapters.mqtt.platforms.payloads import Update
 from appliance.adapters.mqtt.platforms.picture import StillPicture
 from appliance.adapters.mqtt.presses import RecentPresses
 from appliance.adapters.mqtt.refusals import Refusal
@@ -113,18 +114,18 @@ class MessageProcessor:
     def _take_change(self, device: MqttDevice, entity: Entity, change: Change, *, is_live: bool) -> None:
         if isinstance(change, Exception):
             self._announced.refusals.note_message(device.id, entity, change)
-            return
-        if isinstance(change, EntityEvent):
+        elif isinstance(change, EntityEvent):
             if not self._presses.is_reported_twice(device.id, change.name, type(entity).__name__):
                 self._publish.event(device.id, change.name, change.data)
-            return
-        pending = self.commands.pending(device, entity)
-        if change is None:
+        elif change is not None:
+            self._take_values(device, entity, change, is_live=is_live)
+        else:
             self.changed.note(device, ("state",))
-            if pending is not None:
+            if (pending := self.commands.pending(device, entity)) is not None:
                 pending.check({}, entity)
-            return
-        update = change
+
+    def _take_values(self, device: MqttDevice, entity: Entity, update: Update, *, is_live: bool) -> None:
+        pending = self.commands.pending(device, entity)
         if pending is not None:
             update = pending.filter(update, entity.attributes, self._clock.monotonic())
         if update:

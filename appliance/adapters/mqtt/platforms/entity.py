@@ -218,7 +218,8 @@ class Entity:
     def write(self, command: Command, at: datetime) -> Intent:
         """Return the messages of an offered command. Raise `Invalid` or `Unsupported`.
 
-        `at` is the current time in the home's zone, for the templates.
+        `at` is the current time in the home's zone, for the templates. The entity keeps `at` for `publish_with`,
+        because most functions in between do not use it.
         """
         self._written_at = at
         return self.offers[command.capability].write(self, command)

@@ -153,24 +153,23 @@ class _Trial:
                 raise StartFailed(str(fault), os.EX_DATAERR) from None
             adapter = LuaAdapter(context, catalog, loaded, recorder, recorder)
             try:
-                async with Tasks() as tasks:
-                    has_poll = loaded.definition.has_poll
-                    if (connection := adapter.connection) is not None:
-                        tasks.start(adapter.listen(), "listening")
-                        if not await self._wait(
-                            lambda: connection.is_open or connection.is_unused or recorder.messages_kept
-                        ):
-                            self._miss(
-                                f"the device did not accept the connection within {LISTEN_SECS:g} s",
-                                is_fatal=not has_poll,
-                            )
-                    await self._poll_and_command(adapter)
-                    if not has_poll and connection is None:
-                        self._miss("the kind has neither the function `poll` nor the field `listen`")
-                    elif not has_poll and not await self._wait(self._registry.list_devices):
-                        self._miss(f"no message about a device arrived within {LISTEN_SECS:g} s")
+                await self._try_out(adapter, recorder, has_poll=loaded.definition.has_poll)
             finally:
                 self._show(adapter, recorder, loaded.definition.settings)
+
+    async def _try_out(self, adapter: LuaAdapter, recorder: SectionRecorder, *, has_poll: bool) -> None:
+        connection = adapter.connection
+        async with Tasks() as tasks:
+            if connection is not None:
+                tasks.start(adapter.listen(), "listening")
+                if not await self._wait(lambda: connection.is_open or connection.is_unused or recorder.messages_kept):
+                    reason = f"the device did not accept the connection within {LISTEN_SECS:g} s"
+                    self._miss(reason, is_fatal=not has_poll)
+            await self._poll_and_command(adapter)
+            if not has_poll and connection is None:
+                self._miss("the kind has neither the function `poll` nor the field `listen`")
+            elif not has_poll and not await self._wait(self._registry.list_devices):
+                self._miss(f"no message about a device arrived within {LISTEN_SECS:g} s")
 
     async def _wait(self, is_over: Callable[[], Any]) -> bool:
         """Wait until `is_over` returns true. Return False if the wait takes longer than `LISTEN_SECS`."""

@@ -114,11 +114,14 @@ class WledAdapter(PollingAdapter):
         return self.http.messages("/ws", silence_secs=SILENCE_SECS)
 
     def receive(self, message: Any) -> None:
-        """Publish the state. Messages before the first poll are ignored, because the names of the effects are
-        unknown."""
+        """Publish the strip, then its segments. Messages before the first poll are ignored, because the names of the
+        effects are unknown."""
         state = self._read(message)
         if self._effects is not None:
-            self.publish.report(self._report(state))
+            whole = self._whole(state)
+            self.publish.device(whole)  # clients get the strip's state before the segments are converted
+            segments = tuple(self._read_segments(state, whole))
+            self.publish.report(Report(adapter=self.name, present=_ids_of(whole, *segments), observations=segments))
 
     def _read(self, answer: Any) -> Mapping[str, Any]:
         """Return the state in an answer, and keep the answer's `info`. Raise `Unreadable` on failure."""
@@ -132,9 +135,8 @@ class WledAdapter(PollingAdapter):
     def _report(self, state: Mapping[str, Any]) -> Report:
         """Convert a state to the strip and its segments."""
         whole = self._whole(state)
-        is_dark = whole.attributes.get("power") == "off"
-        seen = (whole, *self._read_segments(state.get("seg", []), is_dark=is_dark))
-        return Report(adapter=self.name, present=frozenset(each.device_id for each in seen), observations=seen)
+        seen = (whole, *self._read_segments(state, whole))
+        return Report(adapter=self.name, present=_ids_of(*seen), observations=seen)
 
     def _whole(self, state: Mapping[str, Any]) -> Observation:
         attributes, wrong = _light(state)
@@ -155,8 +157,9 @@ class WledAdapter(PollingAdapter):
             commands=WHOLE,
         )
 
-    def _read_segments(self, listed: Any, *, is_dark: bool) -> Iterator[Observation]:
+    def _read_segments(self, state: Mapping[str, Any], whole: Observation) -> Iterator[Observation]:
         """Yield each segment that has a number and a length."""
+        listed, is_dark = state.get("seg"), whole.attributes.get("power") == "off"
         for segment in self.first_parts(listed) if isinstance(listed, list) else ():
             try:
                 number = integer(segment["id"], 0)
@@ -188,6 +191,10 @@ class WledAdapter(PollingAdapter):
             info=Info(manufacturer="WLED", parent_id=f"{self.name}:light"),
             commands=self._segment_commands,
         )
+
+
+def _ids_of(*seen: Observation) -> frozenset[str]:
+    return frozenset([each.device_id for each in seen])
 
 
 def _commands_of(effects: tuple[str, ...]) -> tuple[CommandSpec, ...]:

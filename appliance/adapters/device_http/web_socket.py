@@ -50,23 +50,25 @@ class Messages(AsyncIterator[Any]):
         self._count = 0
 
     async def __anext__(self) -> Any:
-        """Return the next message of text or bytes. Raise `BadAnswer` for a malformed or too large message."""
-        while (kind := (message := await self._next_frame()).type) is not _TEXT and kind is not _BINARY:
-            if kind is _PING:
-                await self._answer_ping(message.data)
-            elif kind is _ERROR:
+        """Return the next message of text or bytes. Raise `BadAnswer` for a malformed or too large message.
+
+        Even if many frames are waiting, other tasks can run.
+        """
+        while True:
+            self._count += 1
+            if self._count % MESSAGES_AT_ONCE == 0:
+                await self._clock.sleep(0)
+            frame = await self._socket.__anext__()
+            if frame.type is _TEXT or frame.type is _BINARY:
+                break
+            if frame.type is _PING:
+                await self._answer_ping(frame.data)
+            elif frame.type is _ERROR:
                 raise BadAnswer(f"{self._address} sent a malformed or too large WebSocket message")
         self._on_message()
-        if len(message.data) > LARGE_MESSAGE:
+        if len(frame.data) > LARGE_MESSAGE:
             await self._clock.sleep(0)
-        return self._parse(message.data, self._address)
-
-    async def _next_frame(self) -> aiohttp.WSMessage:
-        """Return the next frame, including pings. Even if many frames are waiting, other tasks can run."""
-        self._count += 1
-        if self._count % MESSAGES_AT_ONCE == 0:
-            await self._clock.sleep(0)
-        return await self._socket.__anext__()
+        return self._parse(frame.data, self._address)
 
     async def _answer_ping(self, data: bytes) -> None:
         try:

@@ -158,8 +158,9 @@ def fields_text(fields: Mapping[str, Any]) -> str:
 
 
 def value_text(value: Any) -> str:
-    """Return the value as text. Lists and dictionaries become JSON."""
-    return json.dumps(value, ensure_ascii=False, default=str) if isinstance(value, dict | list) else str(value)
+    """Return the value as text. Lists, dictionaries, booleans, and null become JSON."""
+    is_json = isinstance(value, dict | list | bool | None)
+    return json.dumps(value, ensure_ascii=False, default=str) if is_json else str(value)
 
 
 def _entry_of(record: logging.LogRecord, number: int) -> LogEntry:

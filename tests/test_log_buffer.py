@@ -108,8 +108,8 @@ def test_after_its_context_the_buffer_receives_nothing() -> None:
 
 
 def test_values_are_shown_as_json_and_not_in_python_syntax() -> None:
-    shown = [value_text(each) for each in ({"value": 2700, "unit": "kelvin"}, ["ü", None], "on", 5)]
-    assert shown == ['{"value": 2700, "unit": "kelvin"}', '["ü", null]', "on", "5"]
+    shown = [value_text(each) for each in ({"value": 2700, "unit": "kelvin"}, ["ü", None], "on", 5, True, None)]
+    assert shown == ['{"value": 2700, "unit": "kelvin"}', '["ü", null]', "on", "5", "true", "null"]
 
 
 class Log:

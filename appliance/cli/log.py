@@ -10,7 +10,7 @@ from typing import Any
 
 from appliance.cli.hub_client import HubRequest, ask_hub
 from appliance.cli.terminal import local_time, paint, say
-from appliance.log_buffer import MAX_LOG_ENTRIES
+from appliance.log_buffer import MAX_LOG_ENTRIES, fields_text
 
 POLL_INTERVAL_SECS = 0.5
 
@@ -36,7 +36,6 @@ def _ask_log(arguments: argparse.Namespace, query: dict[str, Any]) -> dict[str, 
 
 
 def _log_line(entry: dict[str, Any]) -> str:
-    fields = "".join(f" {key}={value}" for key, value in entry["fields"].items())
     level = f"{entry['level']:<7}"
     shown = paint(level, _LEVEL_COLOURS[entry["level"]]) if entry["level"] in _LEVEL_COLOURS else level
-    return f"{local_time(entry['at'])} {shown} {entry['part']}: {entry['message']}{fields}"
+    return f"{local_time(entry['at'])} {shown} {entry['part']}: {entry['message']}{fields_text(entry['fields'])}"

@@ -47,6 +47,7 @@ return {
     { type = "device_state", device_id = "elgato_lights:light:0", attribute = "brightness", above = 60 },
   },
   execute = function(ctx)
+    ctx:log("info", "dims", { night = true, lamps = { false } })
     ctx:command("elgato_lights:light:0", { capability = "brightness", action = "set", value = 70 })
   end,
 }
@@ -127,6 +128,10 @@ async def test_status_why_and_log_answer_in_words_and_as_json(hub: Process, tmp_
     assert (await asked(tmp_path, "log", "--level", "error")).out == ""
     line = json.loads((await asked(tmp_path, "log", "--part", "hub", "--lines", "1", "--json")).out)
     assert line["part"] == "hub" and line["at"].endswith("Z")
+    assert await hub.post(f"/devices/{LIGHT}/command", capability="brightness", action="set", value=70) == 200
+    assert await hub.post("/automations/follow/execute") == 200
+    log = (await asked(tmp_path, "log", "--contains", "dims")).out
+    assert "dims lamps=[false] night=true automation=follow" in log
 
 
 async def test_a_followed_log_continues_with_new_lines(hub: Process, tmp_path: Path) -> None:

@@ -32,6 +32,7 @@ from tests.cli.commands import (
     PATIENCE,
     WITH_KEY,
     Ended,
+    Running,
     box,
     connection,
     ended,
@@ -447,6 +448,28 @@ class TestSignals:
                 message = running.stop(number).err
                 assert idle.recv(1) == b""
         assert [line.split(" hub: ")[1] for line in message.splitlines()[-2:]] == ["stopping", "stopped"]
+
+    def test_a_hub_whose_parent_blocks_signals_stops_in_order(self, tmp_path: Path) -> None:
+        parent = (
+            "import os, signal, sys; "
+            "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM, signal.SIGHUP]); "
+            "os.execv(sys.executable, [sys.executable, '-m', 'appliance', 'run'])"
+        )
+        log = tmp_path / "log"
+        command = [sys.executable, "-c", parent]
+        with log.open("wb") as stream:
+            process = subprocess.Popen(
+                command, cwd=box(tmp_path), env=environment(**WITH_KEY), stdout=stream, stderr=stream
+            )
+        running = Running(process, log, log)
+        try:
+            running.url()
+            running.send(signal.SIGHUP)
+            running.says("reload requested")
+            running.stop()
+        finally:
+            process.kill()
+            process.wait()
 
     def test_a_second_signal_ends_the_hub_at_once(self, tmp_path: Path) -> None:
         with lares(box(tmp_path), "run", variables=WITH_KEY) as running:

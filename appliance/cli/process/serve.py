@@ -144,6 +144,8 @@ def _listen_to_signals(hub: Hub) -> tuple[asyncio.Event, asyncio.Event]:
     for each in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(each, ask_to_stop, each)
     loop.add_signal_handler(signal.SIGHUP, ask_to_reload)
+    # a supervisor can block signals for its own threads, and its children inherit that
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
     return stop, hangup
 
 

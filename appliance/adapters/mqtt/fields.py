@@ -57,9 +57,12 @@ class AnnouncedFields(Struct, gc=False):
 
     def text(self, key: str, default: str = "") -> str:
         """Return the value as Python formats it. For example, JSON's `false` becomes `False`, as in a rendered
-        template."""
+        template. If the value is a list or an object, add a problem, and return the default."""
         value = self.raw.get(key)
-        return default if value is None or isinstance(value, dict | list) else str(value)
+        if isinstance(value, dict | list | Texts):
+            self.note(f"{key} is not a text")
+            return default
+        return default if value is None else str(value)
 
     def number(self, key: str, default: float) -> float:
         """Return a number, which may be announced as text."""

@@ -163,6 +163,20 @@ ROWS: list[tuple[str, dict[str, Any], list[str], dict[str, Any], list[str]]] = [
     ("switch", {**STATE, "command_topic": "c"}, ["ON", "overpower"], {"power": "on"},
      ["'overpower' is not one of 'OFF', 'ON'"]),
     ("switch", {**STATE, "command_topic": "c"}, ["ON", ""], {"power": "on"}, []),
+    ("switch", {**STATE, "command_topic": "c", "payload_on": {"on": 1}}, [], {}, ["payload_on is not a text"]),
+    ("switch", {**STATE, "command_topic": "c", "payload_on": ["a"]}, [], {}, ["payload_on is not a text"]),
+    ("switch", {"command_topic": "c", "availability_topic": "s"}, ['{"state":"online"}', "", "Online"], {},
+     ["'{\"state\":\"online\"}' is not one of 'offline', 'online'", "'Online' is not one of 'offline', 'online'"]),
+    ("switch", {"command_topic": "c", "availability": [{"topic": "s"}, {"topic": "s", "payload_available": "1"}]},
+     ["1"], {}, []),
+    ("cover", {**STATE, "command_topic": "c"}, ["closed", "opening", "stopped"], {"cover_position": 100}, []),
+    ("cover", {**STATE, "command_topic": "c"}, ["open", "closing", "stopped"], {"cover_position": 0}, []),
+    ("cover", {**STATE, "command_topic": "c"}, ["closed", "stopped"], {"cover_position": 0}, []),
+    ("cover", {**STATE, "position_topic": "s", "command_topic": "c", "device_class": "garage",
+               "value_template": "{{ value_json.s }}", "position_template": "{{ value_json.p }}"},
+     ['{"s":"closed","p":0}', '{"s":"stopped"}', '{"p":50}'], {"cover_position": 50, "garage_door": "open"}, []),
+    ("update", STATE, ['{"installed_version":-1,"latest_version":null}'], {}, []),
+    ("update", STATE, ["-1"], {}, []),
 ]  # fmt: skip
 
 
@@ -355,6 +369,14 @@ def test_a_code_must_fit_the_format_of_its_lock(code_format: str, code: str | No
         with pytest.raises(Invalid, match=fault):
             entity.write(command, NOW)
     assert bool(loop.announced.refusals.by_key) is (code == "anything"), "an unreadable or costly pattern is reported"
+
+
+def test_the_template_of_a_lock_without_code_format_gets_the_code() -> None:
+    loop = message_loop()
+    announce(loop, config("lock/x", command_topic="c", command_template="{{ value }} {{ code }}", unique_id="x"))
+    command = Command(capability="lock", action="lock", code="1234")
+    [sent] = loop.announced.devices["mqtt:x"].entities[0].write(command, NOW).messages
+    assert sent.payload == "LOCK 1234"
 
 
 FAILING: list[tuple[str, dict[str, str], Command, bytes, bytes]] = [

@@ -9,6 +9,7 @@ from msgspec import Struct, field
 
 from appliance.adapters.mqtt.fields import AnnouncedFields
 from appliance.adapters.mqtt.messages import Message
+from appliance.adapters.mqtt.platforms.payloads import UnknownValue, one_of
 from appliance.adapters.mqtt.templates.template import Template
 
 
@@ -48,12 +49,19 @@ class Availability(Struct, gc=False):
         return not self.is_available and not all(self.reported.values())
 
     def take(self, filter_: str, message: Message) -> None:
-        """Process a message that matches a filter. Raise `TemplateFailed`."""
+        """Process a message that matches a filter. Raise `TemplateFailed`, or `UnknownValue` if no source knows the
+        word."""
+        is_known, unknown = False, None
         for number, source in enumerate(self.sources):
             if source.filter == filter_:
-                is_available = source.words.get(message.rendered(source.template))
-                if is_available is not None:
+                text = message.rendered(source.template)
+                if (is_available := source.words.get(text)) is not None:
+                    is_known = True
                     self.reported[number] = self.is_latest_available = is_available
+                elif text:
+                    unknown = UnknownValue(text, one_of(source.words), "state", {})
+        if unknown is not None and not is_known:
+            raise unknown
 
 
 def announced_availability(config: AnnouncedFields, listed: Iterable[Mapping[str, Any]]) -> Availability:

@@ -63,9 +63,11 @@ class Cover(Entity):
         motion = (found := read_word(text, self._states, self._attribute, keeps=keeps)).get(self._attribute)
         if not isinstance(motion, str):
             return found
-        self.motion = motion
+        before, self.motion = self.motion, motion
         if self._door:
             return {self._door: motion if motion != "stopped" else self._where_stopped()}
+        if motion == "stopped":
+            motion = {"opening": "open", "closing": "closed"}.get(before, "")
         if self._has_position or motion not in ("open", "closed"):
             return {}
         return {"cover_position": 100 if motion == "open" else 0}
@@ -85,7 +87,7 @@ class Cover(Entity):
             shown = self._parse_position(str(position)) if is_number(position) else {}
             return {**shown, "cover_tilt": self._tilt.percent(tilt)} if is_number(tilt) else shown
         percent = self._scale.percent(parse_number(text, "cover_position"))
-        if self._door and self.config.topic("state_topic") is None:
+        if self._door and (self.config.topic("state_topic") is None or self.motion == "stopped"):
             return {"cover_position": percent, self._door: "closed" if percent == 0 else "open"}
         return {"cover_position": percent}
 

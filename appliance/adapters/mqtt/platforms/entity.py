@@ -177,7 +177,7 @@ class Entity:
         was_available = self.availability.is_available
         try:
             self.availability.take(filter_, message)
-        except TemplateFailed as fault:
+        except (TemplateFailed, UnknownValue) as fault:
             yield fault
         if self.availability.is_available != was_available:
             yield None

@@ -49,9 +49,9 @@ class LockEntity(Entity):
         return Intent(messages=(message,), shows=shows, fails=("jammed",))
 
     def _checked_code(self, command: Command) -> str:
-        """Return the command's code, or an empty string if the lock requires none. Raise `Invalid`."""
+        """Return the command's code, or an empty string if it has none and the lock requires none. Raise `Invalid`."""
         if "code_format" not in self.config:
-            return ""
+            return command.code or ""
         code = code_of(command)
         if self._code_format and not texts.fits(code, self._code_format):
             raise Invalid(f"the code for {command.capability} does not match the lock's code_format")

@@ -13,6 +13,9 @@ from appliance.errors import Invalid
 from appliance.home.values import Value
 from appliance.tables.checks import is_number
 
+NO_VERSIONS = (None, "", "None", -1, "-1")
+"""Versions that mean unknown. Zigbee2MQTT reports -1 until it has checked for an update."""
+
 
 class UpdateEntity(Entity):
     """A firmware update. The attribute is `{installed, latest, progress?}` with the progress in percent. A command
@@ -52,6 +55,6 @@ class UpdateEntity(Entity):
 
     def _show(self, **versions: Value) -> Update:
         self._versions |= {
-            name: str(version)[:100] for name, version in versions.items() if version not in (None, "", "None")
+            name: str(version)[:100] for name, version in versions.items() if version not in NO_VERSIONS
         }
         return {self.custom_key: dict(self._versions)} if self._versions else {}

@@ -19,6 +19,14 @@ _COLOR_MODES = {
 """Maps each colour capability to the `color_mode` after a command for this capability."""
 
 
+def ended_colors(changes: Mapping[str, Value], attributes: Mapping[str, Value]) -> dict[str, Value]:
+    """Return None for each colour in `attributes` that a new `color_mode` in `changes` ends."""
+    mode = changes.get("color_mode")
+    if mode is None:
+        return {}
+    return {key: None for key, of in _COLOR_MODES.items() if of != mode and key in attributes and key not in changes}
+
+
 def changes_of(command: Command, attributes: Mapping[str, Value]) -> dict[str, Value]:
     """Return the new values of the attributes that the command changes. Return an empty mapping if the effect is
     unknown."""

@@ -33,6 +33,7 @@ from appliance.adapters.lua_kinds.web_request import Transport
 from appliance.adapters.polling import POLLS_TO_LOSE, PollingAdapter, StateReading
 from appliance.errors import AdapterFailed, BadAnswer, Invalid, Unanswered, Unreachable, Unreadable
 from appliance.event_loop import in_steps
+from appliance.home.command_effects import ended_colors
 from appliance.home.command_specs import check_offered
 from appliance.home.commands import Command, without_toggle
 from appliance.home.json_shapes import STATED_COMMAND
@@ -263,10 +264,13 @@ class LuaAdapter(PollingAdapter):
         """Publish the rows of an update one by one, in their order, so that no intermediate change is lost."""
         for row in update.devices.rows:
             known = self.publish.find(row.device_id)
+            before = {} if known is None else known.attributes
+            ended = ended_colors(row.attributes or {}, before)
             if row.seen is not None:
-                self.publish.device(row.observation({} if known is None else known.attributes, is_pushed=True))
+                kept = {key: each for key, each in before.items() if key not in ended}
+                self.publish.device(row.observation(kept, is_pushed=True))
             elif known is not None and row.attributes is not None:
-                self.publish.attributes(row.device_id, row.attributes)
+                self.publish.attributes(row.device_id, {**row.attributes, **ended})
             yield
         if update.complete:
             yield from self.publish.full_list_parts((), update.devices.ids)

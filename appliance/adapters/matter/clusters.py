@@ -62,7 +62,7 @@ class ClusterField(Struct, frozen=True):
     key: str
     convert: Convert
     missing: int | None = None
-    """Number that older firmware sends instead of null."""
+    """Number that some devices send instead of null."""
 
 
 def kelvin_of_mireds(mireds: int) -> int:
@@ -139,7 +139,7 @@ def _xy(value: Any, endpoint: Endpoint) -> Value:
 
 def _target(_: Any, endpoint: Endpoint) -> Value:
     value = endpoint.get(THERMOSTAT, setpoint_of(endpoint))
-    return None if value is None else {"value": round(number(value) / 100, 2), "unit": "°C"}
+    return None if value in (None, NO_INT16) else {"value": round(number(value) / 100, 2), "unit": "°C"}
 
 
 def _setpoint(value: Any, endpoint: Endpoint) -> Value:
@@ -157,7 +157,7 @@ def _hvac_state(value: Any, endpoint: Endpoint) -> Value:
 def _fan_power(mode: Any, endpoint: Endpoint) -> Value:
     """Return the power of a fan from its percentage. If the percentage is missing, derive the power from the mode."""
     percent = endpoint.get(FAN, 2)
-    return "on" if integer(mode if percent is None else percent, 0, 100) else "off"
+    return "on" if integer(mode if percent in (None, NO_UINT8) else percent, 0, 100) else "off"
 
 
 def _opened(value: Any, _: Endpoint) -> Value:
@@ -193,6 +193,7 @@ FIELDS = (
         7,
         "color_temperature",
         _in_mode(2, lambda value, _: {"value": kelvin_of_mireds(integer(value, 1)), "unit": "kelvin"}),
+        0,
     ),
     ClusterField(COLOR, 0, "color_hs", _in_mode(0, _hue_and_saturation)),
     ClusterField(COLOR, 3, "color_xy", _in_mode(1, _xy)),
@@ -203,12 +204,12 @@ FIELDS = (
     ClusterField(DOOR_LOCK, 3, "door", _named(_DOOR_STATES)),
     ClusterField(THERMOSTAT, 0, "temperature", _amount(100, "°C"), NO_INT16),
     ClusterField(THERMOSTAT, SYSTEM_MODE, "target_temperature", _target),
-    *(ClusterField(THERMOSTAT, attribute, key, _setpoint) for key, attribute in SETPOINTS.items()),
+    *(ClusterField(THERMOSTAT, attribute, key, _setpoint, NO_INT16) for key, attribute in SETPOINTS.items()),
     ClusterField(THERMOSTAT, SYSTEM_MODE, "hvac_mode", _named(MODES)),
     ClusterField(THERMOSTAT, 41, "hvac_state", _hvac_state),
     ClusterField(FAN, 0, "power", _fan_power),
     ClusterField(FAN, 0, "fan_mode", _named(FAN_MODES)),
-    ClusterField(FAN, 2, PERCENT_SETTING, lambda value, _: integer(value, 0, 100)),
+    ClusterField(FAN, 2, PERCENT_SETTING, lambda value, _: integer(value, 0, 100), NO_UINT8),
     ClusterField(1026, 0, "temperature", _amount(100, "°C"), NO_INT16),
     ClusterField(1029, 0, "humidity", _amount(100, "%"), NO_UINT16),
     ClusterField(1027, 0, "pressure", _amount(1, "hPa"), NO_INT16),

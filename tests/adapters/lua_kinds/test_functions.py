@@ -73,6 +73,7 @@ async def test_a_slow_hub_is_not_an_outage_of_the_device(pool: WorkerPool, tmp_p
 @pytest.mark.parametrize(
     ("answer", "sentence"),
     [
+        ((429, ""), r"the device at this address is busy \(/x: status 429\)"),
         ((404, ""), r"the device at this address is not a Mine \(/x: status 404\)"),
         ({"other": 1}, r"the device at this address is not a Mine \(/x: status 200, without here\)"),
         (7, r"is not a Mine \(/x: status 200, no table\)"),

@@ -23,7 +23,7 @@ SHELLY: tuple[tuple[int, dict[str, Any], dict[str, dict[str, Any]]], ...] = (
     (
         1,
         {**PLUG, "ext_temperature": {"0": {"tC": 999}, "1": {"tC": 21}}},
-        {"switch:0": ON, "sensor": {"temperature": 21}},
+        {"switch:0": ON, "temperature:101": {"temperature": 21}},
     ),
     (1, {**PLUG, "ext_humidity": {"0": {"hum": 999.0}}}, {"switch:0": ON}),
     (1, {"mac": "AABB", "tmp": {"tC": 999, "is_valid": True}, "bat": {"value": 70}}, {"sensor": {"battery": 70}}),
@@ -35,9 +35,18 @@ SHELLY: tuple[tuple[int, dict[str, Any], dict[str, dict[str, Any]]], ...] = (
     ),
     (1, {"mac": "AABB", "tmp": {"tC": 25}, "bat": {"value": -1}}, {"sensor": {"temperature": 25}}),
     (1, {"mac": "AABB", "tmp": {"tC": 25, "is_valid": "false"}, "bat": {"value": 9}}, {"sensor": {"battery": 9}}),
+    (1, {"mac": "AABB", "hum": {"value": 0, "is_valid": False}, "lux": {"value": -1}, "bat": {"value": 9}},
+     {"sensor": {"battery": 9}}),
+    (1, {"mac": "AABB", "sensor": {"state": "open", "motion": False, "is_valid": False}, "bat": {"value": 9}},
+     {"sensor": {"battery": 9}}),
+    (1, {"mac": "AABB", "rollers": [{"current_pos": 101, "positioning": True, "power": 0},
+                                    {"current_pos": -1, "positioning": True, "power": 5}]},
+     {"cover:0": {"power_consumption": 0}, "cover:1": {"power_consumption": 5}}),
+    (2, {"sys": {}, "temperature:100": {"tC": None, "errors": ["read"]}, "temperature:101": {"tC": 5}},
+     {"temperature:101": {"temperature": 5}}),
     (2, METER, {"em:0": {"power_consumption": 9}}),
     (2, {"sys": {}, "temperature:0": {"tC": 46.8}}, {"sensor": {"temperature": 46.8}}),
-)
+)  # fmt: skip
 """Generation, answer, and the attributes of each device. 999 is the value of a sensor without an answer."""
 
 
@@ -55,6 +64,22 @@ async def test_shelly(
         attributes.update({key: each["value"] for key, each in attributes.items() if isinstance(each, dict)})
     assert {id_: attributes for id_, attributes in found.items() if attributes} == shown
     assert it.dropped == []
+
+
+@pytest.mark.parametrize(
+    ("generation", "status"),
+    [
+        (1, {"mac": "AABB", "tmp": {"tC": 999, "is_valid": False}, "bat": {"value": -1}}),
+        (2, {"sys": {}, "temperature:0": {"tC": None}, "humidity:0": {"rh": None}}),
+    ],
+)
+async def test_a_shelly_without_any_valid_value_remains(
+    pool: WorkerPool, tmp_path: Path, generation: int, status: dict[str, Any]
+) -> None:
+    about = {"mac": "AABB", "type": "SHHT-1", "gen": generation}
+    vendor = Vendor({"/shelly": about, "/status": status, "/rpc/Shelly.GetStatus": status})
+    [sensor] = (await (await start(pool, tmp_path, None, vendor, "shelly")).poll()).items()
+    assert sensor[0] == "sensor" and sensor[1].attributes == {"state": "online"}
 
 
 HUE: tuple[tuple[dict[str, Any], dict[str, Any]], ...] = (
@@ -84,6 +109,10 @@ SENSED: tuple[tuple[str, dict[str, Any], dict[str, Any]], ...] = (
     ("temperature", {"temperature": {"temperature": 0.0, "temperature_valid": False}}, {}),
     ("light_level", {"light": {"light_level": 0, "light_level_valid": False}}, {}),
     ("light_level", {"light": {"light_level": 0, "light_level_valid": True}}, {"illuminance": 0}),
+    ("motion", {"enabled": False, "motion": {"motion": True, "motion_valid": True}}, {}),
+    ("temperature", {"enabled": False, "temperature": {"temperature": 20, "temperature_valid": True}}, {}),
+    ("contact", {"enabled": False, "contact_report": {"state": "no_contact"}}, {}),
+    ("contact", {"enabled": True, "contact_report": {"state": "no_contact"}}, {"contact": "open"}),
 )
 """Each row: the resource type of a Hue bridge, the parts of the resource, and the attributes of the device."""
 
@@ -96,6 +125,55 @@ async def test_values_that_a_hue_bridge_marks_as_invalid(
     bridge.others = {"device": [{"id": "d2"}], what: [{"id": "r1", "owner": {"rid": "d2"}, **parts}]}
     sensor = (await (await start(pool, tmp_path, None, bridge, "hue")).poll())["d2"]
     assert sensor.attributes == {"state": "online", **shown}
+
+
+async def test_two_lamps_of_a_hue_device_are_two_devices(pool: WorkerPool, tmp_path: Path) -> None:
+    bridge = HueBridge()
+    bridge.lamps = dict(reversed(bridge.lamps.items()))
+    bridge.lamps["light2"] |= {"owner": bridge.lamps["light1"]["owner"], "on": {"on": True}}
+    bridge.others = {"device": [{"id": "lamp1", "metadata": {"name": "Twilight"}, "services": []}]}
+    bridge.connected["lamp1"]["status"] = "connectivity_issue"
+    it = await start(pool, tmp_path, None, bridge, "hue")
+    found = await it.poll()
+    assert {id_: (each.name, each.attributes["power"], each.attributes["state"]) for id_, each in found.items()} == {
+        "lamp1": ("Twilight 1", "off", "unavailable"),
+        "lamp1:light2": ("Twilight 2", "on", "unavailable"),
+    }
+    it.adapter.publish.started()
+    part = {"id": "light2", "type": "light", "owner": {"rid": "lamp1"}, "dimming": {"brightness": 7}}
+    update = await it.adapter.functions.call(["listen", "receive"], {"data": [{"data": [part]}]})
+    await it.adapter.apply_update("receive", update.first)
+    shown = {each.id: each.attributes["brightness"] for each in it.registry.list_devices()}
+    assert shown == {"it:lamp1": 50, "it:lamp1:light2": 7}
+
+
+async def test_a_pushed_mode_ends_the_other_colours(pool: WorkerPool, tmp_path: Path) -> None:
+    bridge = HueBridge()
+    it = await start(pool, tmp_path, None, bridge, "hue")
+    await it.poll()
+    it.adapter.publish.started()
+    xy, white = {"x": 0.5, "y": 0.4}, {"mirek": 250, "mirek_valid": True}
+    kelvin_4000 = {"value": 4000, "unit": "kelvin"}
+    for parts, shown in (
+        ({"color": {"xy": xy}, "color_temperature": {"mirek": None}}, {"color_mode": "xy", "color_xy": xy}),
+        ({"color": {"xy": xy}, "color_temperature": white},
+         {"color_mode": "color_temp", "color_temperature": kelvin_4000}),
+    ):  # fmt: skip
+        part = {"id": "light1", "type": "light", "owner": {"rid": "lamp1"}, **parts}
+        update = await it.adapter.functions.call(["listen", "receive"], {"data": [{"data": [part]}]})
+        await it.adapter.apply_update("receive", update.first)
+        attributes = it.registry.get_device("it:lamp1").attributes
+        assert {key: value for key, value in attributes.items() if key.startswith("color")} == shown
+
+
+async def test_the_lamp_of_a_tasmota_comes_after_its_relays(pool: WorkerPool, tmp_path: Path) -> None:
+    vendor = Tasmota()
+    vendor.status["StatusSTS"] = {"POWER1": "ON", "POWER2": "OFF", "Dimmer": 40}
+    found = await (await start(pool, tmp_path, None, vendor, "tasmota_http")).poll()
+    assert {id_: (each.kind, each.attributes.get("brightness")) for id_, each in found.items()} == {
+        "relay:1": ("Switch", None),
+        "relay:2": ("Light", 40),
+    }
 
 
 async def test_the_chip_temperature_of_a_tasmota_is_not_the_rooms(pool: WorkerPool, tmp_path: Path) -> None:

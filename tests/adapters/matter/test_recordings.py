@@ -543,6 +543,23 @@ def test_the_null_of_older_firmware_is_not_a_measurement(cluster: int, value: in
     assert read(sensor, None) == (shown, {})
 
 
+@each_row(
+    ("cluster", "fields", "shown"),
+    [
+        (514, {0: 5, 2: 255}, {"power": "on", "fan_mode": "auto"}),
+        (514, {0: 0, 2: 255}, {"power": "off", "fan_mode": "off"}),
+        (768, {7: 0, 8: 2}, {"color_mode": "color_temp"}),
+        (513, {18: -32768, 28: 4, 65532: 1}, {"hvac_mode": "heat"}),
+    ],
+)
+def test_impossible_numbers_of_some_devices_have_no_value(
+    cluster: int, fields: dict[int, int], shown: dict[str, Any]
+) -> None:
+    device = Endpoint(1)
+    device.clusters[cluster] = fields
+    assert read(device, None) == (shown, {})
+
+
 def test_missing_nodes_and_endpoints_are_removed_in_steps(home: RecordedHome) -> None:
     nodes = next(
         line["msg"]["result"] for line in load("commands") if line["dir"] == "in" and "result" in line["msg"]

@@ -19,6 +19,7 @@ local SILENT = {           -- properties of the device itself
 }
 local OPTIONAL = { motion = true, temperature = true, light_level = true, device_power = true, contact = true, button = true }
 local UNREACHED = { connectivity_issue = true, disconnected = true }
+local FLAGS = { motion = "motion_valid", temperature = "temperature_valid", light = "light_level_valid" }
 local ON, MOTIONS, CONTACTS = { [true] = "on", [false] = "off" }, { [true] = "detected", [false] = "clear" }, { contact = "closed", no_contact = "open" }
 
 -- Return the resources of one type. If an answer contains no list, the poll fails, because an empty list would remove
@@ -54,8 +55,9 @@ local function commands_of(light)
 end
 
 -- Return the value of a sensor, or nil if the bridge marks the value as invalid. In newer firmware, the value is a
--- table.
+-- table. A sensor that is switched off in the app keeps its last value, which means nothing.
 local function reading(each, what, name)
+  if each.enabled == false then return nil end
   local fields = part(each, what)
   local value = part(fields, name .. "_report")[name]
   if value == nil then value = fields[name] end
@@ -66,12 +68,13 @@ end
 -- Return the attributes of a whole resource, or of a pushed part.
 local function attributes_of(each)
   local mirek, xy = mired(part(each, "color_temperature").mirek), part(each, "color").xy
+  local contact = { enabled = each.enabled, contact = each.contact_report }
   local bright, level = tonumber(part(each, "dimming").brightness), tonumber(reading(each, "light", "light_level"))
   return {
     power = ON[part(each, "on").on], brightness = bright and (bright > 0 and math.max(1, round(bright)) or 0),
     color_temperature = mirek and measure(round(1000000 / mirek), "kelvin"), color_xy = not mirek and xy or nil,
     color_mode = mirek and "color_temp" or xy and "xy",
-    motion = MOTIONS[reading(each, "motion", "motion")], contact = CONTACTS[part(each, "contact_report").state],
+    motion = MOTIONS[reading(each, "motion", "motion")], contact = CONTACTS[reading(contact, "contact", "state")],
     temperature = measure(reading(each, "temperature", "temperature"), "°C"),
     illuminance = level and (level > 0 and round(10 ^ ((level - 1) / 10000)) or 0), battery = part(each, "power_state").battery_level,
   }
@@ -90,8 +93,28 @@ local function report_unknown(ctx, services)
   ctx.memory.reported = reported
 end
 
+-- Return the resources in the order of their ids, so that each lamp keeps its device.
+local function sorted(resources)
+  table.sort(resources, function(one, other) return tostring(one.id) < tostring(other.id) end)
+  return resources
+end
+
+-- Return the device of a lamp. A device can have several lamps: the first lamp is the device, and each further lamp is a
+-- device of its own.
+local function add_lamp(device, lamps, light)
+  local all = lamps[device.id] or {}
+  local number = #all + 1
+  lamps[device.id], all[number] = all, device
+  if number == 1 then return device end
+  if number == 2 then all.name, device.name = device.name or "Lamp", (device.name or "Lamp") .. " 1" end
+  local info = { parent_id = device.id }
+  for key, value in pairs(device.info) do info[key] = value end
+  all[number] = { id = device.id .. ":" .. tostring(light.id), name = all.name .. " " .. number, info = info, attributes = {} }
+  return all[number]
+end
+
 local function poll(ctx)
-  local found, known, listed, lights, owners = {}, {}, {}, {}, {}
+  local found, known, listed, lights, owners, lamps = {}, {}, {}, {}, {}, {}
   for _, device in ipairs(get(ctx, "device")) do
     local id, product = tostring(device.id), part(device, "product_data")
     known[id] = { id = id, kind = "Sensor", name = text(part(device, "metadata").name), attributes = {}, info = {
@@ -100,18 +123,21 @@ local function poll(ctx)
     report_unknown(ctx, rows(device, "services"))
   end
   for _, what in ipairs(PARTS) do
-    for _, each in ipairs(get(ctx, what)) do
+    for _, each in ipairs(sorted(get(ctx, what))) do
       local device = known[part(each, "owner").rid]
       if device then
+        if what == "light" then
+          device = add_lamp(device, lamps, each)
+          device.kind, device.commands, lights[device.id], owners[tostring(each.id)] = "Light", commands_of(each), each.id, device.id
+        end
         for name, value in pairs(attributes_of(each)) do device.attributes[name] = value end
-        if what == "light" then device.kind, device.commands, lights[device.id] = "Light", commands_of(each), each.id end
         if not listed[device.id] then found[#found + 1], listed[device.id] = device, true end
       end
     end
   end
   for _, link in ipairs(get(ctx, "zigbee_connectivity")) do
-    local device = known[part(link, "owner").rid]
-    if device and UNREACHED[link.status] then device.state = "unavailable" end
+    local owner = part(link, "owner").rid
+    for _, device in ipairs(UNREACHED[link.status] and (lamps[owner] or { known[owner] }) or {}) do device.state = "unavailable" end
   end
   ctx.memory.lights, ctx.memory.owners = lights, owners
   return found
@@ -123,9 +149,10 @@ local function receive(ctx, event)
   for _, message in ipairs(rows(event, "data")) do
     asks = asks or message.type == "add" or message.type == "delete"
     for _, each in ipairs(rows(message, "data")) do
-      local owner, attributes = part(each, "owner").rid or part(ctx.memory, "owners")[each.id], attributes_of(each)
+      local owner, attributes = part(ctx.memory, "owners")[each.id] or part(each, "owner").rid, attributes_of(each)
       local pressed = part(each, "button", "button_report").event or part(each, "button").last_event           -- older firmware has no report
-      if each.type == "zigbee_connectivity" then asks = true
+      for what, flag in pairs(FLAGS) do asks = asks or part(each, what)[flag] == false end
+      if each.type == "zigbee_connectivity" or each.enabled ~= nil then asks = true
       elseif owner and EVENTS[pressed] then
         events[#events + 1] = { id = owner, event = EVENTS[pressed], data = { button = each.id, raw = pressed } }
       elseif owner and next(attributes) then devices[#devices + 1] = { id = owner, attributes = attributes }

@@ -83,11 +83,10 @@ local function valve_of(target, present, position, battery)
     hvac_state = position and (position > 0 and "heating" or "idle"), ["custom.shelly.valve"] = position }
 end
 
--- Read the sensors of a device and its add-on. The first sensor of each kind is part of the device `sensor`. Each further
--- sensor is a separate device.
+-- Read the sensors of a device and its add-on. The first sensor of each kind is part of the device `sensor`, even while
+-- its value is unknown, so that no other sensor takes its place. Each further sensor is a separate device.
 local function add_sensor(found, sensor, id, name, value)
-  if value == nil then return end
-  if sensor[name] == nil then sensor[name] = value
+  if not sensor.has[name] then sensor.has[name], sensor.attributes[name] = true, value
   else add(found, id, "Sensor", nil, nil, { [name] = value })
   end
 end
@@ -141,8 +140,20 @@ local function charge(status)
   return percent and percent >= 0 and percent or nil
 end
 
-local function first_generation(ctx)
-  local status, found, sensor, unknown = ctx:fetch("/status", "mac", REASONS), {}, {}, {}
+-- Return the position of a calibrated roller. Return nil for -1 and 101, because both mean unknown.
+local function position_of(roller)
+  local position = roller.positioning and math.tointeger(roller.current_pos)
+  return position and position >= 0 and position <= 100 and position or nil
+end
+
+-- Return the illuminance. Return nil for -1, because -1 means unknown.
+local function lux_of(status)
+  local lux = part(status, "lux")
+  return valid(lux, type(lux.value) == "number" and lux.value >= 0 and lux.value or nil)
+end
+
+local function first_generation(ctx, _, sensor)
+  local status, found, unknown = ctx:fetch("/status", "mac", REASONS), {}, {}
   local relays, meters, parts_of_kwh = rows(status, "relays"), rows(status, "meters"), 60000         -- the counter is in watt-minutes
   if status.emeters then meters, parts_of_kwh = rows(status, "emeters"), 1000 end
   for number = 1, math.max(#relays, status.emeters and #meters or 0) do
@@ -155,7 +166,7 @@ local function first_generation(ctx)
   end
   for number, light in ipairs(rows(status, "lights")) do add_light(ctx, found, number, light) end
   for number, roller in ipairs(rows(status, "rollers")) do
-    add_cover(found, "cover:" .. number - 1, roller.positioning and roller.current_pos or nil, { power_consumption = measure(roller.power, "W") })
+    add_cover(found, "cover:" .. number - 1, position_of(roller), { power_consumption = measure(roller.power, "W") })
   end
   for number, each in ipairs(rows(status, "thermostats")) do
     add(found, "thermostat:" .. number - 1, "Switch", "climate", { target(4, 31, 0.5) },
@@ -169,22 +180,25 @@ local function first_generation(ctx)
   for number, each in parts(status, "ext_humidity") do
     add_sensor(found, sensor, "humidity:10" .. number, "humidity", valid(each, measure(each.hum, "%")))
   end
-  local has_addon = next(sensor) ~= nil
-  own.humidity, own.illuminance = measure(part(status, "hum").value, "%"), part(status, "lux").value
+  local has_addon = next(sensor.has) ~= nil
+  own.humidity, own.illuminance = valid(part(status, "hum"), measure(part(status, "hum").value, "%")), lux_of(status)
   if not status.thermostats then own.battery = charge(status) end
   local is_shown = #found == 0 or next(own) ~= nil                             -- otherwise, `tmp` contains the temperature of the chip
   if not has_addon and is_shown then own.temperature = valid(part(status, "tmp"), measure(part(status, "tmp").tC, "°C")) end
-  own.water_leak, own.smoke, own.contact, own.motion = status.flood, status.smoke, CONTACTS[fields.state], MOTIONS[fields.motion]
+  own.water_leak, own.smoke, own.contact, own.motion = status.flood, status.smoke, valid(fields, CONTACTS[fields.state]), valid(fields, MOTIONS[fields.motion])
   own["custom.shelly.gas"] = valid(part(status, "concentration"), measure(part(status, "concentration").ppm, "ppm"))
   own["custom.shelly.gas_alarm"] = part(status, "gas_sensor").alarm_state
   if is_shown or has_addon then
-    for name, value in pairs(own) do sensor[name] = sensor[name] or value end
+    for name, value in pairs(own) do
+      if not sensor.has[name] then add_sensor(found, sensor, nil, name, value) end
+    end
   end
+  sensor.has.own = #found == 0 and (status.bat or status.tmp or status.concentration) ~= nil or nil   -- all values can be invalid
   for name in parts(status) do
     if type(status[name]) == "table" and not SYSTEM[name] then unknown[#unknown + 1] = name end
   end
   report_unknown(ctx, unknown)
-  return found, sensor
+  return found
 end
 
 -- Return the names of channels by id. If the device does not answer, return an empty table; channels then have
@@ -239,7 +253,9 @@ local function attributes_of(what, fields, counted, kind)
 end
 
 local CHIP = "temperature:0"           -- in a meter, this sensor is inside the case
-local SENSORS = { temperature = true, humidity = true, illuminance = true, smoke = true, flood = true, devicepower = true }
+local SENSORS = {          -- each part has one attribute
+  temperature = "temperature", humidity = "humidity", illuminance = "illuminance", smoke = "smoke", flood = "water_leak", devicepower = "battery",
+}
 
 local function commands_of(what, config)
   local commands = { SWITCH, "brightness" }
@@ -249,8 +265,8 @@ local function commands_of(what, config)
   return commands
 end
 
-local function second_generation(ctx, config)
-  local status, found, sensor, inputs, unknown = ctx:fetch("/rpc/Shelly.GetStatus", "sys", REASONS), {}, {}, {}, {}
+local function second_generation(ctx, config, sensor)
+  local status, found, inputs, unknown = ctx:fetch("/rpc/Shelly.GetStatus", "sys", REASONS), {}, {}, {}
   local owners, has_meter, has_virtual = {}, false, false
   for key in parts(status) do
     local what = key:match("^%w+")
@@ -269,10 +285,9 @@ local function second_generation(ctx, config)
     elseif METERS[what] or what == "voltmeter" then add(found, key, "Sensor", "meter", nil, attributes)
     elseif what == "input" then inputs[#inputs + 1] = { key = key, attributes = attributes }
     elseif SENSORS[what] and not (key == CHIP and has_meter) then
-      for name, value in pairs(attributes) do
-        owners[key] = sensor[name] == nil and "sensor" or nil
-        add_sensor(found, sensor, key, name, value)
-      end
+      local name = SENSORS[what]
+      owners[key] = not sensor.has[name] and "sensor" or nil
+      add_sensor(found, sensor, key, name, attributes[name])
     elseif what and not SILENT[what] then unknown[#unknown + 1] = key
     end
   end
@@ -286,7 +301,7 @@ local function second_generation(ctx, config)
   end
   ctx.memory.owners, ctx.memory.is_gateway = owners, has_virtual or status.bthome ~= nil or status.blugw ~= nil
   report_unknown(ctx, unknown)
-  return found, sensor
+  return found
 end
 
 -- Return names, types, and modes of channels by id. If the device does not answer, return an empty table; channels
@@ -426,8 +441,9 @@ end
 local function poll(ctx)
   local whole, is_second = about(ctx)
   ctx.memory.config = ctx.memory.config or (is_second and read_config or read_settings)(ctx)
-  local found, sensor = (is_second and second_generation or first_generation)(ctx, ctx.memory.config)
-  if next(sensor) then add(found, "sensor", "Sensor", nil, nil, sensor) end
+  local sensor = { has = {}, attributes = {} }
+  local found = (is_second and second_generation or first_generation)(ctx, ctx.memory.config, sensor)
+  if next(sensor.has) then add(found, "sensor", "Sensor", nil, nil, sensor.attributes) end
   local model = text(whole.model, whole.type)
   local name = text(whole.name, model, "Shelly")
   local firmware = text(whole.ver) or (text(whole.fw) or ""):match("v[%d.]+")

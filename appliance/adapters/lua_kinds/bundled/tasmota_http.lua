@@ -140,14 +140,15 @@ local function poll(ctx)
     first = about { id = "sensor", kind = "Sensor", name = 1, attributes = {} }
     devices[1] = first
   elseif state.Dimmer and devices[1] then
-    first.kind, first.class, first.attributes.brightness = "Light", nil, state.Dimmer
-    first.commands = { "power", "brightness" }
+    local lamp = devices[#devices]                  -- Tasmota numbers its lamp after the relays
+    lamp.kind, lamp.class, lamp.attributes.brightness = "Light", nil, state.Dimmer
+    lamp.commands = { "power", "brightness" }
     if type(state.CT) == "number" and state.CT > 0 then
-      first.commands[3], first.attributes.color_temperature = WHITE, measure(round(1000000 / state.CT), "kelvin")
+      lamp.commands[3], lamp.attributes.color_temperature = WHITE, measure(round(1000000 / state.CT), "kelvin")
     end
     if state.HSBColor then
-      first.commands[#first.commands + 1], first.attributes.color_hs = "color_hs", color_of(state)
-      if first.attributes.color_hs then first.attributes.color_temperature = nil end
+      lamp.commands[#lamp.commands + 1], lamp.attributes.color_hs = "color_hs", color_of(state)
+      if lamp.attributes.color_hs then lamp.attributes.color_temperature = nil end
     end
   end
   read_sensors(part(found, "StatusSNS"), first.attributes)

@@ -378,6 +378,8 @@ def scpd(action: str, given: tuple[str, ...], reported: tuple[str, ...]) -> str:
 class Sonos(Vendor):
     """A player, from the UPnP actions and fields in SoCo's documentation. No other player is in the group."""
 
+    track_uri = "x-file:x"
+
     def __init__(self, **base: Any) -> None:
         super().__init__(**base)
         self.shows = {"CurrentTransportState": "STOPPED", "CurrentVolume": "12", "CurrentMute": "0"}
@@ -420,7 +422,7 @@ class Sonos(Vendor):
             spaces = (
                 'xmlns:dc="http://purl.org/dc/elements/1.1/" xmlns="urn:schemas-upnp-org:metadata-1-0/DIDL-Lite/"'
             )
-            reported = {"Track": "1", "TrackDuration": "0:03:00", "RelTime": "0:00:07", "TrackURI": "x-file:x"}
+            reported = {"Track": "1", "TrackDuration": "0:03:00", "RelTime": "0:00:07", "TrackURI": self.track_uri}
             return {**reported, "TrackMetaData": f"<DIDL-Lite {spaces}>{item}</DIDL-Lite>"}
         if action == "GetZoneGroupState":
             where = f'UUID="RINCON_1" Location="{self.url}/xml/device_description.xml" ZoneName="Kitchen" BootSeq="7"'

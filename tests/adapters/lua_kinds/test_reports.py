@@ -196,6 +196,14 @@ async def test_the_newest_of_two_gas_meters_is_used(pool: WorkerPool, tmp_path: 
         assert gas["value"] == 12.5
 
 
+async def test_the_playback_of_a_follower_is_unknown(pool: WorkerPool, tmp_path: Path) -> None:
+    speaker = Sonos()
+    it = await start(pool, tmp_path, None, speaker, "sonos")
+    for uri, playback in (("x-rincon-queue:RINCON_1#0", "playing"), ("x-rincon:RINCON_1", None)):
+        speaker.shows["CurrentTransportState"], speaker.track_uri = "PLAYING", uri
+        assert (await it.poll())["player"].attributes.get("media_playback") == playback
+
+
 async def test_pausing_a_paused_player_succeeds(pool: WorkerPool, tmp_path: Path) -> None:
     speaker = Sonos()
     it = await start(pool, tmp_path, None, speaker, "sonos")

@@ -406,6 +406,32 @@ def test_a_null_value_is_missing_until_the_next_value() -> None:
         assert (temperature and temperature["value"]) == shown
 
 
+A_AND_B = {"DS18B20-1": {"Id": "A", "Temperature": 0}, "DS18B20-2": {"Id": "B", "Temperature": 0}}
+
+
+@each_row(
+    ("message", "first", "second"),
+    [
+        ({"DS18B20-1": {"Id": "A", "Temperature": 1}, "DS18B20-2": {"Id": "B", "Temperature": 2}}, 1, 2),
+        ({"DS18B20-1": {"Id": "B", "Temperature": 2}, "DS18B20-2": {"Id": "A", "Temperature": 1}}, 1, 2),
+        ({"DS18B20": {"Id": "B", "Temperature": 2}}, None, 2),
+        ({"DS18B20-1": {"Id": "C", "Temperature": 3}, "DS18B20-2": {"Id": "B", "Temperature": 2}}, None, 2),
+        ({"StatusSNS": {"DS18B20": {"Id": "A", "Temperature": 1}}}, 1, None),
+        ({"DS18B20-1": {"Temperature": 1}, "DS18B20-2": {"Temperature": 2}}, 1, 2),
+        ({"DS18B20-1": 5, "DS18B20-2": None}, None, None),
+    ],
+)
+def test_sensors_with_new_numbers_are_recognised_by_their_ids(
+    message: dict[str, Any], first: int | None, second: int | None
+) -> None:
+    loop = message_loop()
+    announce(loop, *TasmotaDevice({}, A_AND_B).announcements)
+    receive(loop, "tele/tA1/SENSOR", json.dumps(message).encode())
+    attributes: Any = loop.announced.devices[ID].attributes
+    assert attributes.get("temperature", {}).get("value") == first
+    assert attributes.get("custom.mqtt.DS18B20-2_Temperature") == second
+
+
 PRESSES: list[tuple[dict[str, Any], dict[str, Any], list[tuple[str, dict[str, Any]]], dict[str, Any]]] = [
     ({"btn": [1], "so": {"73": 1}}, {"Button1": {"Action": "DOUBLE"}},
      [("double", {"raw": "double", "button": 1})], {}),

@@ -88,11 +88,14 @@ local function poll(ctx)
   if not transport then
     error(code and refusal("GetTransportInfo", status, code) or "the device at this address is not a Sonos (status " .. status .. ")", 0)
   end
+  local position = read(ctx, "AVTransport", "GetPositionInfo", function(found)
+    return { title = title_of(found), follows = (text(found.TrackURI) or ""):find("^x%-rincon:") ~= nil }
+  end) or {}
   return { { id = "player", kind = "Switch", class = "media_player", name = player.name, info = player.info, commands = COMMANDS, attributes = {
-    media_playback = STATES[transport.CurrentTransportState],
+    media_playback = not position.follows and STATES[transport.CurrentTransportState] or nil,      -- a follower always reports PLAYING
     volume = read(ctx, "RenderingControl", "GetVolume", function(found) return math.tointeger(tonumber(found.CurrentVolume)) end),
     muted = read(ctx, "RenderingControl", "GetMute", function(found) return MUTED[found.CurrentMute] end),
-    media_title = read(ctx, "AVTransport", "GetPositionInfo", title_of),
+    media_title = position.title,
   } } }
 end
 

@@ -49,7 +49,7 @@ class LockEntity(Entity):
         return Intent(messages=(message,), shows=shows, fails=("jammed",))
 
     def _checked_code(self, command: Command) -> str:
-        """Return the command's code, or an empty string if it has none and the lock requires none. Raise `Invalid`."""
+        """Return the command's code, or an empty string. Raise `Invalid` if the lock's format rejects the code."""
         if "code_format" not in self.config:
             return command.code or ""
         code = code_of(command)

@@ -23,7 +23,9 @@ from appliance.adapters.mqtt.tasmota.sensors import (
     sensor_name,
     sensor_values,
     units_of,
+    value_of,
 )
+from appliance.adapters.mqtt.templates.template import Template
 from appliance.errors import Invalid
 from appliance.tables.checks import format_value
 
@@ -139,7 +141,7 @@ def _announcements(device: TasmotaDevice, sensors: Mapping[str, Any]) -> Iterato
         # one more than the limit, so that the excess is reported
         values = islice(sensor_values(found), MAX_COMPONENTS + 1)
         for path, value in values:
-            yield from _sensor(device, path, value, units)
+            yield from _sensor(device, path, value, value_of(found, path), units)
 
 
 def _outputs(device: TasmotaDevice) -> Iterator[Announcement]:
@@ -336,12 +338,13 @@ def _battery(device: TasmotaDevice) -> Announcement:
     return _announcement(device, "sensor", "battery", "Battery", config)
 
 
-def _sensor(device: TasmotaDevice, path: JsonPath, value: Any, units: Mapping[str, str]) -> Iterator[Announcement]:
+def _sensor(
+    device: TasmotaDevice, path: JsonPath, value: Any, place: Template, units: Mapping[str, str]
+) -> Iterator[Announcement]:
     """Yield a sensor. For a card reader, also yield an event, because reading the same card twice does not change
     the text."""
     shown, asked = device.sensor_topics
     topics = {"state_topic": shown, "_state_topics": Texts((asked,))}
-    place = at_paths(("StatusSNS", *path), path)
     config = {**topics, "value_template": place, **sensor_fields(path, value, units)}
     yield _announcement(device, "sensor", object_id(path), sensor_name(path), config)
     if path[0] in CARD_READERS and path[-1] == "UID":

@@ -133,6 +133,9 @@ _CHIP = re.compile(r"ESP\d*\w*|CPU|AXP\d+|MPU\w*|DS3231|(BL09|CSE77|ADE7|HLW80|M
 _NOT_KWH = ("AS3935", "LD2410")
 """Sensors whose `Energy` is not electrical."""
 
+_RENUMBERED = ("DS18", "MAX31850")
+"""Beginnings of the names that Tasmota numbers again when a sensor appears or fails."""
+
 CARD_READERS = ("RDM6300", "PN532", "MFRC522", "WIEGAND")
 """Card readers, which send a card's `UID`."""
 
@@ -234,6 +237,36 @@ class JsonPaths(Template, frozen=True, gc=False):
 
 def at_paths(*paths: JsonPath) -> JsonPaths:
     return JsonPaths(paths)
+
+
+class ValueOfSensor(Template, frozen=True, gc=False):
+    """A value of the sensor with this hardware id, whatever its name in the message is.
+
+    If the message contains no ids, the value is at the announced path.
+    """
+
+    id: str
+    path: JsonPath
+
+    def render(self, names: Mapping[str, Any], now: datetime) -> str:
+        """Return the text. Raise `ValueMissing` if the message does not contain the sensor."""
+        message = names.get("value_json")
+        for prefix in ((), ("StatusSNS",)):
+            sensors = _value_at(message, prefix)
+            for name, each in list(sensors.items())[:MAX_KEYS] if isinstance(sensors, dict) else ():
+                if isinstance(each, dict) and each.get("Id") == self.id:
+                    return at_paths((*prefix, name, *self.path[1:])).render(names, now)
+            if _value_at(message, (*prefix, self.path[0], "Id")) is not _MISSING:
+                raise ValueMissing(f"the message does not contain the sensor {self.id}")
+        return at_paths(("StatusSNS", *self.path), self.path).render(names, now)
+
+
+def value_of(sensors: Mapping[str, Any], path: JsonPath) -> Template:
+    """Return the template for the value at this path of the announced sensors."""
+    id_ = _value_at(sensors, (path[0], "Id"))
+    if str(path[0]).startswith(_RENUMBERED) and isinstance(id_, str) and id_ and path[1:] != ("Id",):
+        return ValueOfSensor(id_, path)
+    return at_paths(("StatusSNS", *path), path)
 
 
 def _value_at(value: Any, path: JsonPath) -> Any:

@@ -50,6 +50,13 @@ async def recording(
             yield recorder, document
 
 
+def report(devices: int, attributes: Mapping[str, Any]) -> Report:
+    """Return a report of the sensors `a:0`, `a:1`, and so on, with equal attributes."""
+    ids = [f"a:{number}" for number in range(devices)]
+    seen = (Observation(device_id=each, kind=DeviceKind.SENSOR, attributes=attributes) for each in ids)
+    return Report(adapter="a", observations=tuple(seen))
+
+
 def stored(document: Document, key: str) -> Any:
     value = document.get(key)
     return None if value is None else orjson.loads(value)
@@ -72,22 +79,15 @@ async def test_a_device_that_is_stored_during_a_flush_keeps_its_newest_state(tmp
     clock, bus = SteppingClock(LATER), Bus()
     registry = Registry(bus, clock)
 
-    def show(battery: int) -> None:
-        seen = [
-            Observation(device_id=f"a:{each}", kind=DeviceKind.SENSOR, attributes={"battery": battery})
-            for each in range(4)
-        ]
-        registry.apply(Report(adapter="a", observations=tuple(seen)))
-
     async with (
         open_document(Disk(tmp_path), clock) as document,
         new_recorder(registry, bus, document, clock) as recorder,
     ):
-        show(1)
+        registry.apply(report(4, {"battery": 1}))
         flushing = asyncio.create_task(recorder.flush())
         for _ in range(turns):
             await asyncio.sleep(0)
-        show(2)
+        registry.apply(report(4, {"battery": 2}))
         await recorder.record(registry.list_devices())
         await flushing
         assert [stored(document, f"{STATE_PREFIX}a:{each}")["is"] for each in range(4)] == [{"battery": 2}] * 4
@@ -108,25 +108,18 @@ async def test_devices_that_change_during_a_flush_are_encoded_in_steps(tmp_path:
     clock, bus = SteppingClock(LATER), Bus()
     registry, most = CountingRegistry(bus, clock), 0
 
-    def show(word: str) -> None:
-        seen = [
-            Observation(device_id=f"a:{each}", kind=DeviceKind.SENSOR, attributes={"custom.a.b": word})
-            for each in range(200)
-        ]
-        registry.apply(Report(adapter="a", observations=tuple(seen)))
-
     async with (
         open_document(Disk(tmp_path), clock) as document,
         new_recorder(registry, bus, document, clock) as recorder,
     ):
-        show("old")
+        registry.apply(report(200, {"custom.a.b": "old"}))
         flushing = asyncio.create_task(recorder.flush())
         for turn in range(5000):
             registry.found = 0
             await asyncio.sleep(0)
             most = max(most, registry.found)
             if turn == turns:
-                show("new")
+                registry.apply(report(200, {"custom.a.b": "new"}))
             if flushing.done():
                 break
         await flushing
@@ -149,21 +142,17 @@ async def test_only_the_first_new_number_of_an_hour_is_written_soon(
     clock, bus = VirtualClock(LATER), Bus()
     registry = Registry(bus, clock)
 
-    def show(attributes: Mapping[str, Any]) -> None:
-        seen = Observation(device_id="a:1", kind=DeviceKind.SENSOR, attributes=attributes)
-        registry.apply(Report(adapter="a", observations=(seen,)))
-
     async with (
         open_document(Disk(tmp_path), clock) as document,
         new_recorder(registry, bus, document, clock) as recorder,
     ):
-        show({"battery": 1})
+        registry.apply(report(2, {"battery": 1}))
         await recorder.flush()
-        show({"battery": 2})
+        registry.apply(report(2, {"battery": 2}))
         await clock.advance(300, sleepers=1)
         before = document.get(f"{STATE_PREFIX}a:1")
         assert before is not None and orjson.loads(before)["is"] == {"battery": 2}, "the first new number"
-        show({"battery": 2, **attributes})
+        registry.apply(report(2, {"battery": 2, **attributes}))
         for number in range(2, flushes + 2):
             await clock.advance(300, sleepers=1)
             is_written = flushes == 1 or number >= COMPLETE_FLUSHES
@@ -201,11 +190,7 @@ async def test_values_of_a_stopped_section_remain_even_if_a_flush_is_running(
         new_recorder(registry, bus, document, clock) as recorder,
     ):
         for battery in (1, 2):
-            seen = [
-                Observation(device_id=f"a:{each}", kind=DeviceKind.SENSOR, attributes={"battery": battery})
-                for each in range(4)
-            ]
-            registry.apply(Report(adapter="a", observations=tuple(seen)))
+            registry.apply(report(4, {"battery": battery}))
             flushing = asyncio.create_task(recorder.flush())
             await (asyncio.sleep(0) if battery == 2 else flushing)
         for device_id in [*registry.ids_of("a")]:

@@ -21,7 +21,7 @@ from appliance.cli.terminal import counted, progress, say
 from appliance.clock import Clock
 from appliance.config import MAX_CONFIG_BYTES
 from appliance.errors import ConfigFailed, StartFailed
-from appliance.store.disk import Disk
+from appliance.store.disk import Disk, reason_of
 from appliance.store.lock import DirectoryLock
 from appliance.store.month_files import HISTORY_FOLDER
 from appliance.store.record_keys import CARD, MASTER_KEY
@@ -224,6 +224,6 @@ def _filesystem_errors(folder: Path) -> Iterator[None]:
         yield
     except OSError as error:
         needs = f" (user {os.geteuid()}, the owner of this home, needs write access there)"
-        why = f"{error.strerror}{needs if isinstance(error, PermissionError) else ''}"
+        why = f"{reason_of(error)}{needs if isinstance(error, PermissionError) else ''}"
         where = error.filename or folder
         raise StartFailed(f"cannot restore: {where}: {why}; nothing was changed", os.EX_IOERR) from None

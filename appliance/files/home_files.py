@@ -23,7 +23,7 @@ from appliance.files.file_checks import FILES_THREAD, CheckedText, FileChecks
 from appliance.files.file_locations import FileLocation, FileLocations
 from appliance.files.secret_settings import secret_tester
 from appliance.lua.reload import Reloaded
-from appliance.store.disk import Disk
+from appliance.store.disk import Disk, reason_of
 from appliance.store.record_keys import VERSION_KEY
 from appliance.store.records import read_one, skip
 from appliance.store.saved_files import MAX_SAVED_BYTES, FileVersion, SavedFiles
@@ -237,8 +237,7 @@ class HomeFiles:
         try:
             await self._run(work)
         except OSError as error:
-            reason = error.strerror or str(error)
-            raise StoreFailed(f"{location.path} cannot be written: {reason}; nothing was changed") from None
+            raise StoreFailed(f"{location.path} cannot be written: {reason_of(error)}; nothing was changed") from None
 
     async def _reload(self, location: FileLocation) -> Reloaded | None:
         reload = self._reload_valid.get(location.kind)

@@ -6,6 +6,7 @@ The function `write_file` writes a single file completely or not at all.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import stat
 from collections.abc import Callable, Iterator
@@ -204,6 +205,13 @@ def write_file(file: Path, data: bytes, mode: int = 0o600) -> None:
         with contextlib.suppress(OSError):
             part.unlink(missing_ok=True)
         raise
+
+
+def reason_of(error: OSError) -> str:
+    """Return the reason why a file or folder could not be replaced."""
+    if error.errno == errno.EBUSY:
+        return "a mount point cannot be replaced; mount its parent folder instead"
+    return error.strerror or str(error)
 
 
 @contextlib.contextmanager

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from appliance.store.disk import Disk
+from appliance.store.disk import Disk, reason_of
 
 
 def write(disk: Disk, name: str, content: bytes) -> None:
@@ -95,3 +95,10 @@ def test_allocated_space_reads_as_zeros_and_keeps_the_content(tmp_path: Path) ->
     assert disk.read("a") == b"here" + bytes(9996)
     assert (tmp_path / "a").stat().st_blocks * 512 >= 10_000
     assert disk.bytes_written == 4
+
+
+def test_a_busy_path_is_explained_as_a_mount_point() -> None:
+    busy = OSError(errno.EBUSY, os.strerror(errno.EBUSY), "/etc/lares/config")
+    assert reason_of(busy) == "a mount point cannot be replaced; mount its parent folder instead"
+    assert reason_of(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))) == "No space left on device"
+    assert reason_of(OSError("torn")) == "torn"

@@ -58,7 +58,9 @@ def write_named(path: Path, data: bytes) -> None:
     Raise `StartFailed` if the file cannot be written, or if the path exists but is not a regular file.
     """
     with suppress(FileNotFoundError):
-        if not stat.S_ISREG(mode := path.lstat().st_mode) and not stat.S_ISDIR(mode):
+        if stat.S_ISDIR(mode := path.lstat().st_mode):
+            raise StartFailed(f"cannot write {path}: it is a folder; specify a file in it", os.EX_IOERR)
+        if not stat.S_ISREG(mode):
             raise StartFailed(
                 f"{path} exists already and is not a regular file; choose another path", os.EX_CANTCREAT
             )

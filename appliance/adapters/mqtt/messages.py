@@ -60,7 +60,7 @@ def _is_deeper(value: Any, levels: int) -> bool:
     for _ in range(levels):
         inner = (each.values() if isinstance(each, dict) else each for each in level)
         level = [part for parts in inner for part in parts if part.__class__ in _CONTAINERS]
-    return any(level)
+    return bool(level)
 
 
 class Received(Struct, frozen=True):

@@ -18,7 +18,7 @@ import pytest
 from appliance.adapters.mqtt.announcements.announcement import MAX_DISCOVERY_BYTES
 from appliance.adapters.mqtt.announcements.announcement_store import MAX_CONFIGS_BYTES
 from appliance.adapters.mqtt.announcements.home_assistant_announcements import parse_announcements
-from appliance.adapters.mqtt.messages import Message, Received
+from appliance.adapters.mqtt.messages import MAX_JSON_DEPTH, Message, Received, parse_payload
 from appliance.adapters.mqtt.newest_messages import MAX_REMEMBERED_BYTES, MAX_VERSIONS
 from appliance.adapters.mqtt.refusals import MAX_REFUSED, Refusal
 from appliance.adapters.mqtt.reports import MAX_REPORTED, MORE_FAULTS, FaultReports
@@ -72,6 +72,16 @@ def test_a_base_topic_fills_no_memory(tilde: str) -> None:
     topic = "homeassistant/sensor/x/config"
     with pytest.raises(Invalid, match="base topic '~' is so long"):
         parse_announcements("homeassistant", topic, payload)
+
+
+@pytest.mark.parametrize("innermost", ["[]", "{}", "[1]", '{"a": 1}'])
+def test_json_has_at_most_32_levels(innermost: str) -> None:
+    def nested(levels: int) -> str:
+        return "[" * (levels - 1) + innermost + "]" * (levels - 1)
+
+    parse_payload(nested(MAX_JSON_DEPTH).encode())
+    with pytest.raises(Invalid, match="nested more than 32 levels deep"):
+        parse_payload(nested(MAX_JSON_DEPTH + 1).encode())
 
 
 def test_inherited_values_of_components_are_stored_once() -> None:

@@ -46,8 +46,8 @@ class CancelledCall(NamedTuple):
 class KindFunctions:
     """Calls the functions of one section's file, and stores the memory and the secrets of the section.
 
-    `connection` is the connection of `listen`, or None. `cancelled` describes the last cancelled call, until the
-    adapter has reported its timeout.
+    `connection` is the connection of `listen`, or None. `cancelled` describes the last cancelled call since the
+    adapter last began to measure a time.
     """
 
     def __init__(

@@ -13,6 +13,7 @@ import pytest
 
 from appliance.automations.environment import Environment
 from appliance.automations.schedule.clock_watch import ClockWatch
+from appliance.automations.schedule.scheduled_calls import CalendarCall
 from appliance.automations.schedule.scheduler import Scheduler
 from appliance.home.bus import Bus
 from appliance.store.clock_trust import ClockTrust
@@ -341,6 +342,30 @@ async def test_missed_times_are_counted_once_after_a_step_back(caplog: pytest.Lo
         await it.pass_by(HOUR)
         assert it.fired == [NOON + HOUR]
     assert caplog.text.count("not be repeated") == 1
+
+
+@pytest.mark.parametrize("is_during_step", [True, False])
+async def test_a_replaced_schedule_does_not_count_missed_times_again(
+    caplog: pytest.LogCaptureFixture, *, is_during_step: bool
+) -> None:
+    async with bench() as it:
+
+        def start() -> CalendarCall:
+            return it.scheduler.at("a", Each(HOUR), it.note, never_repeats=True, last=NOON)
+
+        def replace(_: datetime) -> None:
+            it.scheduler.cancel(replaced)
+            start()
+
+        reload = Each(HOUR, past=29 * MINUTE if is_during_step else 40 * MINUTE)
+        it.scheduler.at("reload", reload, replace, last=NOON)
+        replaced = start()
+        await it.pass_by(MINUTE)
+        await it.set(NOON + 5.5 * HOUR)
+        await it.pass_by(HOUR)
+        assert it.fired == [NOON + 6 * HOUR]
+    assert caplog.text.count("a: missed runs that will not be repeated: 5") == 1
+    assert caplog.text.count(" a: missed runs") == 1
 
 
 async def test_without_schedules_nothing_wakes_and_later_ones_start_at_once() -> None:

@@ -136,6 +136,8 @@ class Scheduler:
             return
         changed = tuple(self._calendar_calls) if change.became_trusted or change.step < timedelta() else ()
         for call in changed:
+            if call not in self._calendar_calls:  # a reload has replaced the call, and begun the replacement
+                continue
             if change.became_trusted:
                 self._begin(call, change.earliest)
             else:
@@ -169,14 +171,14 @@ class Scheduler:
             yield
 
     def _begin(self, call: CalendarCall, since: datetime) -> None:
-        """Find the call's first occurrence after `since`, and count the occurrences missed before. At the hub's
-        start, also find an occurrence shortly before the start."""
+        """Find the call's first occurrence after `since`. At the hub's start, also find an occurrence shortly before
+        the start, and count the occurrences that were missed while the hub was off."""
         if self._is_starting:
             since = min(since, self._watch.find_start(self._clock.now()))
             if self._watch.left_at is not None:
                 call.gap = self._watch.left_at, since + MICROSECOND
-        if call.never_repeats and call.last is not None:
-            self._note_missed(call, call.next_after(call.last), since + MICROSECOND)
+            if call.never_repeats and call.last is not None:
+                self._note_missed(call, call.next_after(call.last), since + MICROSECOND)
         call.set_due(since)
 
     def _note_missed(self, call: CalendarCall, since: datetime | None, until: datetime) -> None:

@@ -63,7 +63,7 @@ finish() {
 	esac
 	if [ -n "$IS_LOCKED" ]; then
 		settle_older
-		rm -f "$NEW" "$OLDER.part" "$PROGRAM.new" "$SERVICE.new" "$KEEP.new"
+		rm -f "$NEW" "$NEW.part" "$OLDER.part" "$PROGRAM.new" "$SERVICE.new" "$KEEP.new"
 	fi
 	rm -rf "$SCRATCH"
 	exit "$code"

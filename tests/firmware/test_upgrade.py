@@ -255,6 +255,19 @@ def test_an_upgrade_that_cannot_finish_is_undone(machine: Machine, kind: str, fa
 
 
 @pytest.mark.slow
+def test_a_rollback_without_hard_links_that_is_interrupted_leaves_no_part(machine: Machine) -> None:
+    install(machine, "systemd")
+    make_file(machine.folder / "new.pyz", "2")
+    machine.run("lares", "upgrade", "new.pyz")
+    for name, script in (("ln", "exit 1"), ("cp", '/bin/cp "$@"; kill -TERM $PPID')):
+        (machine.folder / name).write_text(f"#!/bin/sh\n{script}\n")
+        machine.run("/usr/bin/install", name, "/usr/local/bin")
+    machine.run("lares", "upgrade", "--rollback", code=130)
+    assert machine.running() == "2"
+    assert machine.run("ls", "/opt/lares").split() == ["lares.previous.pyz", "lares.pyz"]
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "last", "previous"),
     [("ln", "lares.older.pyz", "1"), ("mv", "lares.pyz", "2"), ("mv", "lares.previous.pyz", "2")],

@@ -17,7 +17,7 @@ from appliance.adapters.kind import AdapterKind
 from appliance.adapters.kinds import KINDS
 from appliance.adapters.matter.adapter import MatterAdapter
 from appliance.adapters.matter.operations import Operations
-from appliance.automations.names.home_names import HomeNames, PastNames
+from appliance.automations.names.home_names import MAX_CALL_FAULTS, HomeNames, PastNames
 from appliance.automations.names.name_watcher import NameWatcher, read_past, read_removed
 from appliance.errors import Fault
 from appliance.home.command_specs import CommandSpec
@@ -131,6 +131,16 @@ def test_correct_and_undecidable_names_cause_no_warning() -> None:
     computed = Source(name="c.lua", text=b"ctx:start_timer('door_' .. id, 5)")
     assert sentences(names(computed), trigger={"type": "timer", "name": "door_5"}) == []
     assert sentences(names(computed), trigger={"type": "timer", "name": "dor_5"}) != []
+
+
+@pytest.mark.parametrize(
+    "call", ["ctx:command('desk:lamp{}', {{}})", "ctx:wait_for('desk:lamp', {{ attribute = 'batery{}' }})"]
+)
+def test_similar_names_are_searched_only_for_the_first_faults_of_a_file(call: str) -> None:
+    hostile = Source(name="h.lua", text="\n".join(call.format(number) for number in range(3_500)).encode())
+    faults = [*names().inspect(hostile)]
+    assert len(faults) == MAX_CALL_FAULTS + 1
+    assert str(faults[-1]) == "h.lua: has further faults in calls of ctx; correct the listed ones first"
 
 
 def test_a_declared_variable_needs_no_value_yet() -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import islice
 from typing import Any
 
 from msgspec import UNSET, Struct, field
@@ -33,6 +34,9 @@ from appliance.tables.checks import format_value, nearest, suggest
 from appliance.tables.fields import Path, Problem, located
 
 MAX_LISTED_NAMES = 10
+
+MAX_CALL_FAULTS = 50
+"""Maximum number of listed faults in a file's calls, because a search for similar names is slow."""
 
 
 class PastNames(Struct, frozen=True, kw_only=True):
@@ -223,7 +227,14 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
         )
 
     def inspect(self, source: Source) -> Iterator[Fault]:
-        """Yield a fault for each unknown name and each wrong literal in calls of `ctx` and `require`."""
+        """Yield a fault for each unknown name and each wrong literal in calls of `ctx` and `require`. After
+        `MAX_CALL_FAULTS`, only state that there are more faults."""
+        faults = self._faults_in_calls(source)
+        yield from islice(faults, MAX_CALL_FAULTS)
+        if next(faults, None) is not None:
+            yield Fault(source.name, 0, "has further faults in calls of ctx; correct the listed ones first")
+
+    def _faults_in_calls(self, source: Source) -> Iterator[Fault]:
         for called in called_names(source):
             if (message := self._missing(called.kind, called.name)) is not None:
                 yield Fault(source.name, called.line, f"{called.call} {message}")

@@ -14,7 +14,6 @@ from typing import Any, cast
 import pytest
 
 from appliance.errors import ScriptFailed
-from appliance.lua.run_limits import RunLimits
 from appliance.lua.worker_pool import WorkerPool
 from tests.fakes.automations import Bench, Play, Stage, automation, bench
 from tests.fakes.patience import until
@@ -30,9 +29,8 @@ BODIES = (
     "for _ = 1, 60 do ctx:get_device('x') end",
 )
 DEADLY = (signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT)
-ANSWER_SECS = 10.0
-LIMITS = RunLimits(max_cpu_secs=5.0, backstop_secs=2.0)
-SENTENCES = ("the Lua worker", "took more than", "could not be stopped")
+ANSWER_SECS = 60.0
+SENTENCE = "the Lua worker"
 
 MODES: Mapping[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     "cool": ({"state": {"cooldown_secs": 60}}, ("", "skipped", "skipped")),
@@ -98,7 +96,7 @@ async def hit(it: Bench, pool: WorkerPool, dice: random.Random, signals: tuple[s
         certain = [status for status in expected if status]
         assert len(statuses) == 3 and all(statuses.count(each) >= certain.count(each) for each in certain), ended
         errors = [error or "" for status, error in ended[id_] if status in ("error", "timeout")]
-        assert all(any(each in error for each in SENTENCES) for error in errors), errors
+        assert all(SENTENCE in error for error in errors), errors
     if worker and number in DEADLY:
         await until(lambda: worker not in pids(pool))
     while not await describe(pool):  # the hub notices a halted worker only at its next use
@@ -111,7 +109,7 @@ async def describe(pool: WorkerPool) -> bool:
         try:
             return await pool.describe(file("return {id = 'x'}")) == {"id": "x"}
         except ScriptFailed as failure:
-            assert any(each in str(failure) for each in SENTENCES), failure
+            assert SENTENCE in str(failure), failure
             return False
 
 
@@ -129,7 +127,7 @@ async def all_run(it: Bench, *, has_cooled: bool) -> None:
 async def home(folder: Path, count: int, seed: int, signals: tuple[signal.Signals, ...]) -> int:
     """Run a home, and send this number of signals to its worker. Return the number of lost executions."""
     dice = random.Random(seed)
-    async with open_pool(LIMITS) as pool:
+    async with open_pool() as pool:
         automations = (automation(id_=id_, **more) for id_, (more, _) in MODES.items())
         async with bench(folder, *automations, stage=LuaStage(pool, dice)) as it:
             for _ in range(count):

@@ -66,7 +66,7 @@ async def test_ctx_has_every_method_that_hints_name(pool: WorkerPool, tmp_path: 
 async def test_a_slow_hub_is_not_an_outage_of_the_device(pool: WorkerPool, tmp_path: Path) -> None:
     it = await start(pool, tmp_path, kind(), Vendor({}))
     it.adapter.functions.cancelled = CancelledCall("mine.lua: poll", was_asking=True)  # a reload ended the poll
-    with pytest.raises(AdapterFailed, match="publishing took longer than 0.1 s, excluding the wait") as failed:
+    with pytest.raises(AdapterFailed, match=r"publishing took longer than 0\.1 s, excluding the wait") as failed:
         await it.adapter.run_limited(asyncio.sleep(60), 0.1)
     assert not isinstance(failed.value, Unreachable)
 

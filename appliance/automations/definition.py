@@ -21,7 +21,7 @@ from appliance.home.texts import MAX_ID_CHARS, MAX_NAME_CHARS, text
 from appliance.home_locale import Locale
 from appliance.lua.catalog import hint_of_field
 from appliance.lua.modes import Mode, ModeType, mode_check
-from appliance.tables.checks import boolean, function, string
+from appliance.tables.checks import boolean, function, string, suggest
 from appliance.tables.fields import Problem, Table
 
 RESERVED_IDS = ("reload",)
@@ -102,7 +102,7 @@ def parse(table: Table, locale: Locale, now: datetime, default_max: int) -> Auto
     mode = table.take("mode", mode_check(default_max))
     enabled = table.take("enabled", boolean)
     table.need("execute", function)
-    table.refuse_others("a field of an automation", hint_of_field)
+    table.refuse_others("a field of an automation", _hint_of_field)
     if id_ is None or name is None or not triggers:
         return None
     return AutomationDefinition(
@@ -115,6 +115,12 @@ def parse(table: Table, locale: Locale, now: datetime, default_max: int) -> Auto
         mode=mode or Mode(type=ModeType.PARALLEL, max=default_max),
         enabled=enabled is not False,
     )
+
+
+def _hint_of_field(name: str, known: list[str]) -> str:
+    if name in Policy.__struct_fields__:
+        return suggest(f"state = {{ {name} = … }}")
+    return hint_of_field(name, known)
 
 
 def _triggers(table: Table, locale: Locale, now: datetime) -> tuple[Trigger, ...]:

@@ -89,11 +89,17 @@ def texts(value: Value) -> tuple[str, ...]:
     return tuple(dict.fromkeys(text(each) for each in value))
 
 
+def _weekday(value: Value) -> int:
+    short = value[:3].lower() if isinstance(value, str) else ""
+    meant = {value: short} if isinstance(value, str) and short in WEEKDAYS else {}
+    return WEEKDAYS.index(one_of(*WEEKDAYS, meant=meant)(value))
+
+
 def weekdays(value: Value) -> frozenset[int]:
     """Check a list of days, such as `{"mon", "tue"}`. Return the numbers of the days. 0 is Monday."""
     if not isinstance(value, list | tuple) or not value:
         raise Mismatch('a list of days like { "mon", "fri" }', value)
-    return frozenset(WEEKDAYS.index(one_of(*WEEKDAYS)(each)) for each in value)
+    return frozenset(map(_weekday, value))
 
 
 def weekday_names(days: Iterable[int]) -> str:

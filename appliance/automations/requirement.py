@@ -161,7 +161,7 @@ def take_equal(table: Table, attribute: str | None, default: Value = None) -> Re
         try:
             value = check_equal(attribute, value)
         except Invalid as fault:
-            table.fault("equals", f"{fault}, for {attribute}" if table.has("equals") else f"is missing; it {fault}")
+            table.fault("equals", f"for {attribute} {fault}" if table.has("equals") else f"is missing; it {fault}")
     return Requirement(equals=value)
 
 

@@ -85,6 +85,10 @@ def test_an_empty_table_means_no_conditions_and_no_state(empty: Any) -> None:
         ({"id": None}, ["id is missing"]),
         ({"id": "reload"}, ["id must not be 'reload', which is a path of the API; choose another id"]),
         ({"name": None, "description": 1}, ["name is missing", "description must be a string, not 1"]),
+        (
+            {"cooldown_secs": 30},
+            ["cooldown_secs is not a field of an automation; did you mean state = { cooldown_secs = … }?"],
+        ),
         ({"triger": {}}, ["triger is not a field of an automation; did you mean trigger?"]),
         (
             {"xyz": 1},
@@ -128,6 +132,10 @@ KINDS = (
     [
         ({"type": "sunrize"}, [f"type must be one of {KINDS}, not 'sunrize'; did you mean sunrise?"]),
         ({"type": 5}, [f"type must be one of {KINDS}, not 5"]),
+        (
+            {"type": "wall_clock", "time": "07:00", "weekdays": ["Monday"]},
+            ["weekdays must be one of mon, tue, wed, thu, fri, sat, sun, not 'Monday'; did you mean mon?"],
+        ),
         (POWER | {"device_id": ""}, ["device_id must not be empty"]),
         (
             POWER | {"attribute": "powr"},
@@ -144,7 +152,7 @@ KINDS = (
             POWER | {"equal": "on"},
             ["equal is not a field of the trigger 'device_state_change'; did you mean equals?"],
         ),
-        (BRIGHTNESS | {"equals": 101}, ["equals must be an integer from 0 to 100, not 101, for brightness"]),
+        (BRIGHTNESS | {"equals": 101}, ["equals for brightness must be an integer from 0 to 100, not 101"]),
         (POWER | {"above": 5}, ["above needs a numeric attribute, but power is not numeric"]),
         (BRIGHTNESS | {"above": True}, ["above must be a number, not true"]),
         (
@@ -249,7 +257,7 @@ DAYS = "mon, tue, wed, thu, fri, sat, sun"
                 "equals cannot be used together with above or below; choose one",
             ],
         ),
-        (STATE | {"equals": "dim"}, ["equals must be one of on, off, not 'dim', for power"]),
+        (STATE | {"equals": "dim"}, ["equals for power must be one of on, off, not 'dim'"]),
         (
             STATE | {"equals": "on", "debounce_secs": 1},
             [

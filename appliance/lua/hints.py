@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from appliance.home.capabilities import CAPABILITIES
 from appliance.home.values import KELVIN_RANGE, MIRED_RANGE
-from appliance.lua.tokens import KEYWORDS, tokens_of, windows_of
+from appliance.lua.tokens import KEYWORDS, NO_TOKEN, tokens_of, windows_of
 from appliance.lua_worker.ctx_methods import CTX_METHODS, KIND_METHODS, SCRIPT_METHODS
 from appliance.tables.checks import nearest
 
@@ -62,6 +62,19 @@ def _misspelt(_: re.Match[str], context: ErrorContext) -> str | None:
         if token.kind == "name" and not is_good and token.word not in KEYWORDS and token.word in _MISSPELT:
             return f'"{token.word}" on line {token.line}: did you mean "{_MISSPELT[token.word]}"?'
     return None
+
+
+def _unclosed(_: re.Match[str], context: ErrorContext) -> str | None:
+    """Return a hint if the file has too few `end`s. Lua reports the error only after the last `end`, for example at
+    the comma after a function."""
+    opened, before = 0, NO_TOKEN
+    for token in islice(tokens_of(context.text), MAX_SEARCHED_TOKENS):
+        if token.kind == "name":
+            if token.word == "if" and before.word == "else" and before.line == token.line:
+                return f"line {token.line}: write elseif instead of else if, or add an end for this if"
+            opened += (token.word in _OPENING) - (token.word == "end")
+        before = token
+    return "an end is missing: each function, if, for, and while needs its own end" if opened > 0 else None
 
 
 def _keyword(found: re.Match[str], _: ErrorContext) -> str | None:
@@ -144,7 +157,10 @@ def _no_unit(found: re.Match[str], _: ErrorContext) -> str:
 def _no_word(found: re.Match[str], context: ErrorContext) -> str | None:
     stated = re.search(rf"\b{found[1]}\s*=\s*(\w+)(\s*[.:\[(])?", context.line)
     if stated is None:
-        return f'add {found[1]} = "…"'
+        near = nearest(found[1], re.findall(r"(\w+)\s*=(?!=)", context.line), 0.75)
+        return f"write {found[1]} instead of {near}" if near else f'add {found[1]} = "…"'
+    if stated[1] in _SWITCHED:
+        return f'write {found[1]} = "{_SWITCHED[stated[1]]}"'
     return None if stated[2] else f'write text in quotes: {found[1]} = "{stated[1]}"'
 
 
@@ -153,6 +169,8 @@ def _module_name(found: re.Match[str], _: ErrorContext) -> str | None:
     name = re.sub(r"[/\\]+", ".", words)
     return f'write require("{name}"): use dots for folders, and omit .lua' if re.fullmatch(r"[\w.-]+", name) else None
 
+
+_SWITCHED = {"true": "on", "false": "off"}
 
 _MISSPELT = {
     **{
@@ -166,6 +184,9 @@ _MISSPELT = {
     "func": "function",
 }
 """The correct keyword for each wrong word, such as a misspelt keyword or a keyword of another language."""
+
+_OPENING = frozenset({"function", "if", "do"})
+"""The keywords that begin a block with its own `end`."""
 
 _RESERVED = rf"(?:^|[{{,;\s])({'|'.join(sorted(KEYWORDS))})\s*=(?!=)"
 _NO_RETURN = 'a script without return gives true; end the script with "return { … }"'
@@ -203,6 +224,11 @@ _HINTS: tuple[tuple[str, str | Callable[[re.Match[str], ErrorContext], str | Non
     (r"<name> expected near '[\"'\d]", "write a field with =, not with a colon: name = value"),
     (r"unexpected symbol near '{'", _without_return),
     (r"'}' expected .* near '\w+'", "is there a comma at the end of the line before?"),
+    (r"unexpected symbol near '[,}]'", _unclosed),
+    (
+        r"\Aunfinished string near '([\"'])",
+        lambda found, _: f"the text needs a {found[1]} at its end, on the same line",
+    ),
     (r"\AC stack overflow\Z", "the code is nested too deeply: move parts of it to local functions or variables"),
     (r"\Amust return a table, not nothing", 'does the file end with "return { … }"?'),
     (r"\Aattempt to (?:index|call) a boolean value", lambda _, context: _NO_RETURN if context.has_scripts else None),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from msgspec import Struct
@@ -92,7 +93,8 @@ def _find(sources: Sequence[Source], others: Sequence[Source], known: Known, met
     faults: dict[Fault, None] = {}
     for source in sources:
         tokens = _padded(source)
-        for line, name, member in (*_undefined(tokens, known, given, extended), *_no_methods(tokens, methods, given)):
+        absent = chain(_undefined(tokens, known, given, extended), _no_methods(tokens, methods, given))
+        for line, name, member in absent:
             if (name, member) not in sentences:
                 candidates = every if member is None else known.get(name, methods)
                 near = nearest(member or name, candidates, 0.7) if len(sentences) < MAX_HINTS else None
@@ -161,14 +163,20 @@ def _no_methods(
     tokens: Sequence[LuaToken], methods: frozenset[str], given: set[str]
 ) -> Iterator[tuple[int, str, str]]:
     """Yield the line, "ctx", and the method for each call of an unknown `ctx` method. If a known method is called
-    with a dot instead of a colon, yield the method with a leading dot."""
+    with a dot instead of a colon, yield the method with a leading dot. Ignore dots if the file assigns `ctx` or this
+    method, because the file may define its own functions."""
+    own = {
+        first.word if after.word == "=" else member.word
+        for first, after, member, last in zip(tokens, tokens[1:], tokens[2:], tokens[3:], strict=False)
+        if first.word == "ctx" and "=" in (after.word, last.word)
+    }
     for index, token in enumerate(tokens[:-2]):
         sign, method = tokens[index + 1].word, tokens[index + 2].word
-        if token.word != "ctx" or tokens[index - 1].word in (".", ":") or method in given:
+        if token.word != "ctx" or tokens[index - 1].word in (".", ":"):
             continue
-        if sign == ":" and method not in methods:
+        if sign == ":" and method not in methods and method not in given:
             yield token.line, "ctx", method
-        elif sign == "." and method in methods:
+        elif sign == "." and method in methods and own.isdisjoint(("ctx", method)):
             bracket, first = (*(each.word for each in tokens[index + 3 : index + 5]), "", "")[:2]
             if bracket == "(" and first != "ctx":
                 yield token.line, "ctx", f".{method}"

@@ -14,7 +14,7 @@ LAMP = (
     CommandSpec(capability="brightness", actions=("set",), min=1, max=80),
 )
 STRIP = (CommandSpec(capability="color_temperature", actions=("set",)),)
-SPECS = {"x:lamp": LAMP, "lamp": LAMP, "x:strip": STRIP}
+SPECS = {"x:lamp": LAMP, "lamp": LAMP, "x:strip": STRIP, "x:sensor": ()}
 
 WRONG = {
     "ctx:sleep(7200)": "ctx:sleep takes 0 to 3600 seconds, not 7200",
@@ -38,6 +38,12 @@ WRONG = {
     'ctx:command("lamp", { capability = "brightness", action = "set", value = 90 })': "80",
     'ctx:command("x:lamp", { capability = "volume", action = "set", value = n })': "does not offer volume set",
     'ctx:command("x:lamp", { capability = "color_temperature", action = "set", value = 3 })': "does not offer",
+    'ctx:command("x:sensor", { capability = "power", action = "on" })': "'x:sensor' does not offer power on",
+    'ctx:command("x:tv", { capabilty = "power", action = "on" })': (
+        "ctx:command: capabilty is not a field of a command; did you mean capability?"
+    ),
+    'ctx:command(id, { capability = "power", action = "on", valeu = 5 })': "did you mean value?",
+    'ctx:command(id, { capability = "power", action = true })': 'write action = "on"',
     'ctx:command_room("hall", { capability = "powr", action = "on" })': "did you mean power?",
     'ctx:command_group("all", { ["capability"] = "power", ["action"] = "onn" })': "did you mean action",
     'local OFF = { capability = "power", action = "of" }': "did you mean action",

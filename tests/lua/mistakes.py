@@ -54,6 +54,11 @@ AT_CHECK = (
         'unexpected symbol near \'end\' ("end" is a reserved word: write ["end"] = …)',
     ),
     Mistake(
+        'return {\n  id = "x",\n  TRIGGER execute = function(ctx)\n    if ctx then\n      ctx:sleep(1)\n  end,\n}\n',
+        6,
+        "unexpected symbol near ',' (an end is missing: each function, if, for, and while needs its own end)",
+    ),
+    Mistake(
         'local it = {\n  id = "x",\n  name = "X",\n  execute = function(ctx) end,\n}\n',
         1,
         'must return a table, not nothing (does the file end with "return { … }"?)',

@@ -70,6 +70,26 @@ AT_LOAD: tuple[tuple[str, int, str], ...] = (
     ("if 1 != 2 then end", 1, "'then' expected near '!' (write ~= instead of !=, and `not x` instead of !x)"),
     ("local y = !true", 1, "unexpected symbol near '!' (write ~= instead of !=, and `not x` instead of !x)"),
     ("local x = 1\nif x = 1 then end", 2, "'then' expected near '=' (write == to compare)"),
+    (
+        "return {\n  a = function()\n    if 1 then print(1)\n  end,\n}",
+        4,
+        "unexpected symbol near ',' (an end is missing: each function, if, for, and while needs its own end)",
+    ),
+    (
+        "return {\n  a = function()\n    if 1 then\n    else if 2 then\n    end\n  end,\n}",
+        6,
+        "unexpected symbol near ',' (line 4: write elseif instead of else if, or add an end for this if)",
+    ),
+    (
+        "return { a = function() while 1 do if 2 then end end for i = 1, 2 do end end, b = , }",
+        1,
+        "unexpected symbol near ','",
+    ),
+    (
+        'return {\n  name = "x,\n}',
+        2,
+        "unfinished string near '\"x,' (the text needs a \" at its end, on the same line)",
+    ),
     ("local x = 1\nif x && x then end", 2, "unexpected symbol near '&' (write and, or)"),
     ("local x = 1\nif x || x then end", 2, "unexpected symbol near '|' (write and, or)"),
     ("# motion\nlocal x = 1\n# light", 3, "unexpected symbol near '#' (a comment begins with --)"),

@@ -20,7 +20,7 @@ from appliance.tables.checks import nearest, suggest
 COMMANDS = frozenset({"command", "command_room", "command_group"})
 
 SpecsOf = Mapping[str, tuple[CommandSpec, ...]]
-"""The commands of each device by its id and alias."""
+"""The commands of each device by its id and alias. A device with unknown commands is absent."""
 
 _LUA_TYPES = {str: "string", bool: "boolean", int: "number", float: "number", dict: "table", list: "table"}
 
@@ -28,6 +28,7 @@ _LUA_TYPES = {str: "string", bool: "boolean", int: "number", float: "number", di
 def find_wrong_literals(source: Source, specs: SpecsOf) -> Iterator[Fault]:
     """Yield a fault for each call that always fails because of its literal arguments."""
     in_tables = set()
+    lines: list[str] = []
     for call in _list_calls(source):
         try:
             _check(call, specs)
@@ -39,7 +40,9 @@ def find_wrong_literals(source: Source, specs: SpecsOf) -> Iterator[Fault]:
                 continue
             prefix = f"ctx:{call.method}"
             where = f"{prefix}: " if call.method and not message.startswith(prefix) else ""
-            yield Fault(source.name, call.line, f"{where}{message}{hint_of(ErrorContext(message=message))}")
+            lines = lines or source.chunk.decode(errors="replace").split("\n")
+            hint = hint_of(ErrorContext(message=message, line=lines[call.line - 1]))
+            yield Fault(source.name, call.line, f"{where}{message}{hint}")
 
 
 @by_text
@@ -51,7 +54,7 @@ def _check(call: LiteralCall, specs: SpecsOf) -> None:
     """Raise a `LaresError` if the call would fail. Most checks apply only to `ctx`, because other objects may have
     methods with equal names."""
     if not call.method:
-        _check_command(call.arguments[0], (), None)
+        _check_command(call.arguments[0], None, None)
         return
     first, second, third, *_ = (*call.arguments, *(UNKNOWN if call.is_open else None,) * 3)
     if call.object == "ctx":
@@ -59,7 +62,8 @@ def _check(call: LiteralCall, specs: SpecsOf) -> None:
         _check_name(call.method, first)
     if call.method in COMMANDS:
         device_id = first if call.method == "command" else None
-        _check_command(second, specs.get(device_id, ()) if isinstance(device_id, str) else (), device_id)
+        _check_fields(second)
+        _check_command(second, specs.get(device_id) if isinstance(device_id, str) else None, device_id)
     elif call.method == "wait_for":
         _check_wait(second)
     elif call.method == "start_timer" and isinstance(second, int | float):
@@ -103,7 +107,15 @@ def _check_wait(table: Any) -> None:
         raise Invalid(f"ctx:wait_for: {attribute!r} is not an attribute{suggest(near)}")
 
 
-def _check_command(table: Any, specs: tuple[CommandSpec, ...], device_id: Any) -> None:
+def _check_fields(table: Any) -> None:
+    """Raise `Invalid` for an unknown field of a command. At run time, the hub ignores such a field."""
+    known = Command.__struct_fields__
+    for name in table if isinstance(table, dict) else ():
+        if name not in known:
+            raise Invalid(f"{name} is not a field of a command{suggest(nearest(name, known))}")
+
+
+def _check_command(table: Any, specs: tuple[CommandSpec, ...] | None, device_id: Any) -> None:
     """Raise a `LaresError` if the table is not a command, or if the device does not offer the command."""
     if not isinstance(table, dict):
         return
@@ -112,11 +124,15 @@ def _check_command(table: Any, specs: tuple[CommandSpec, ...], device_id: Any) -
     if capability is UNKNOWN or ("action" in table and action is UNKNOWN):
         return
     is_named = isinstance(capability, str) and isinstance(action, str)
-    if specs and is_named and not any(each.capability == capability and action in each.actions for each in specs):
+    if (
+        specs is not None
+        and is_named
+        and not any(each.capability == capability and action in each.actions for each in specs)
+    ):
         check_offered(device_id, specs, Command(capability=capability, action=action))
     if _is_known(table):
         command = Command.parse(table)
-        if specs:
+        if specs is not None:
             check_offered(device_id, specs, command)
 
 

@@ -138,7 +138,11 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
         return replace(
             self,
             commands={
-                word: each.commands for each in devices if each.commands for word in (each.id, each.alias) if word
+                word: each.commands
+                for each in devices
+                if each.commands is not None
+                for word in (each.id, each.alias)
+                if word
             },
             aliases=layout.ids_by_alias,
             named=named,

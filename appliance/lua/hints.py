@@ -109,9 +109,10 @@ def _method(found: re.Match[str], context: ErrorContext) -> str | None:
     return None if near is None else f"did you mean ctx:{near}?"
 
 
-def _attribute(found: re.Match[str], _: ErrorContext) -> str | None:
+def _attribute(found: re.Match[str], context: ErrorContext) -> str | None:
     if found[1] not in CAPABILITIES:
-        return None
+        near = nearest(found[1], CAPABILITIES) if f"attributes.{found[1]}" in context.line else None
+        return None if near is None else f"did you mean {near}?"
     return f"this device may have no {found[1]}; test the value with `if` first"
 
 

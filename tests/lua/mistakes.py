@@ -300,6 +300,11 @@ AT_RUN = (
     ),
     _body(
         3,
+        'local lamp = ctx:get_device("elgato_lights:light:0")\nlocal seen = lamp.attributes.brightnes + 1',
+        "attempt to perform arithmetic on a nil value (field 'brightnes') (did you mean brightness?)",
+    ),
+    _body(
+        3,
         'local lamp = ctx:get_device("elgato_lights:light:0")\nlocal seen = lamp.attributes.illuminance + 1',
         "attempt to perform arithmetic on a nil value (field 'illuminance') "
         "(this device may have no illuminance; test the value with `if` first)",

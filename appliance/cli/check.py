@@ -33,7 +33,8 @@ def check(arguments: argparse.Namespace) -> int:
     say(*(with_local_times(each, zone) for each in _list_changes(data_dir)))
     if found.off:
         say(f"automations switched off: {', '.join(found.off)}; edit each file, then switch the automation on")
-    say(f"{file}: no faults")
+    warned = f", {counted(len(found.warnings), 'warning')}" if found.warnings else ""
+    say(f"{file}: no faults{warned}")
     return os.EX_OK
 
 

@@ -70,5 +70,5 @@ def test_check_warns_of_names_without_a_value(tmp_path: Path, capsys: pytest.Cap
     assert capsys.readouterr().out.splitlines() == [
         "warning: config/scenes/x.lua:6: ctxx has no value in any file, so it is nil; did you mean ctx?",
         "warning: config/scenes/x.lua:7: string has no fomat; did you mean string.format?",
-        f"{file}: no faults",
+        f"{file}: no faults, 2 warnings",
     ]

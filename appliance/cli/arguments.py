@@ -16,6 +16,9 @@ from appliance.cli.log_output import one_line
 from appliance.cli.terminal import write
 from appliance.errors import StartFailed
 from appliance.log_buffer import LOG_LEVELS, MAX_LOG_ENTRIES
+from appliance.tables.checks import nearest, suggest
+
+_UNKNOWN_COMMAND = re.compile(r"argument COMMAND: invalid choice: '?(?P<word>.*?)'? \(choose from ", re.DOTALL)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -23,7 +26,14 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         self.print_usage(sys.stderr)
+        if found := _UNKNOWN_COMMAND.match(message):
+            message = f"unknown command '{found['word']}'{self._suggest_command(found['word'])}"
         self.exit(os.EX_USAGE, f"lares: {one_line(message)}\n")
+
+    def _suggest_command(self, word: str) -> str:
+        known = subcommands(self)
+        near = nearest(word, known)
+        return suggest(near and f"`{self.prog} {near}`", f"`{self.prog}` has the commands {', '.join(known)}")
 
     def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
         """Flush standard output and exit."""
@@ -53,8 +63,18 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     try:
         parsed = parser.parse_args(arguments)
     except _RunRefused:
-        parsed = build_parser().parse_args(arguments)
+        parsed = _parse_all(build_parser(), arguments)
     _check_texts(parsed)
+    return parsed
+
+
+def _parse_all(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> argparse.Namespace:
+    """Parse the arguments. If the command does not accept one of them, show the usage of this command."""
+    parsed, others = parser.parse_known_args(arguments)
+    for command in (parsed.command, getattr(parsed, "do", None)):
+        parser = subcommands(parser).get(command or "", parser)
+    if others:
+        parser.error(f"unrecognized arguments: {' '.join(others)}")
     return parsed
 
 

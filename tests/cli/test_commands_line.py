@@ -62,7 +62,9 @@ class TestSayings:
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
-            (["dance"], "invalid choice: dance (choose from run, demo, check, init, try-adapter, "),
+            (["dance"], "unknown command dance; `lares` has the commands run, demo, check, init, try-adapter, "),
+            (["statsu"], "unknown command statsu; did you mean `lares status`?"),
+            (["key", "revok", "x"], "unknown command revok; did you mean `lares key revoke`?"),
             (["init", "a", "b"], "unrecognized arguments: b"),
             (["--loud"], "unrecognized arguments: --loud"),
             (["run", "now"], "unrecognized arguments: now"),
@@ -104,7 +106,11 @@ class TestSayings:
             (["key", "revoke"], "the following arguments are required: ID"),
             (["key", "revoke", "x" * 257], "id must have 1 to 256 characters, not 257"),
             (["key"], "the following arguments are required: COMMAND"),
-            (["key", "dance"], "invalid choice: dance (choose from create, list, revoke, reset-master)"),
+            (
+                ["key", "dance"],
+                "unknown command dance; `lares key` has the commands create, list, revoke, reset-master",
+            ),
+            (["key", "list", "x"], "unrecognized arguments: x"),
         ],
     )
     def test_wrong_usage_is_64_and_a_sentence(

@@ -69,7 +69,7 @@ async def _find_id(hub: Hub, word: str) -> str:
     known = [*(each for pair in pairs for each in pair), *hub.registry.layout.ids_by_alias]
     near = await asyncio.to_thread(nearest, word, known)
     missing = NotFound("automation", word)
-    hint = suggest(near, "GET /automations, /scenes, and /devices list them")
+    hint = suggest(near, "`lares status` lists the automations, and `lares devices` lists the devices")
     off = "".join(f"; {reason}" for reason in _list_off(hub))
     missing.args = (f"{missing}, and no scene or device has that id or name{off}{hint}",)
     raise missing

@@ -125,3 +125,17 @@ async def test_triggers_and_conditions_are_described_in_every_language(browser: 
                 texts = await tops.all_inner_texts()
                 assert texts[len(TRIGGERS)].endswith(words), (locale, texts)
                 assert not [each for each in texts if set("{}_") & set(each.replace("roku_tv", ""))], (locale, texts)
+
+
+async def test_a_word_that_blocked_a_run_is_translated(browser: Browser, tmp_path: Path) -> None:
+    text = f"""return {{ id = "all", name = "All", trigger = {{ type = "interval", every_secs = 3600 }},
+        conditions = {{ {{ type = "device_state", device_id = "{LIGHT}", attribute = "power", equals = "on" }} }},
+        execute = function(ctx) end }}"""
+    async with open_app(root=write(tmp_path, {"automations/all.lua": text})) as app:
+        await app.command(LIGHT, "power", "off")
+        await app.post("/automations/all/execute")
+        async with visiting(browser, app, locale="de-DE") as visit:
+            await visit.open("#/automations/all")
+            await expect(visit.page.get_by_role("region", name="Was geschah")).to_contain_text(
+                "Ein/Aus = Ein (war Aus)"
+            )

@@ -100,13 +100,13 @@ export function inWordsNow(fields) {
 	return now === undefined ? inWords(fields) : `${inWords(fields)} (${t("trigger.now", { value: show(attribute, now, device) })})`;
 }
 
-const WAS = /^(?:variable '.*?'|\S+) was (.*), (?:needs .*|must not be)$/s;
+const WAS = /^(?:variable '.*?'|\S+) was ('?)(.*)\1, (?:needs .*|must not be)$/s;
 
 // From the hub's sentence, extract the value that did not meet a condition. Return null for other sentences.
 export function foundBy({ attribute, device_id: id }, said) {
-	const [, text] = WAS.exec(said) ?? [];
+	const [, quote, text] = WAS.exec(said) ?? [];
 	if (text === undefined) return null;
-	const value = valueOf(text);
+	const value = quote ? text : valueOf(text);
 	return t("reason.was", { value: attribute ? measured(attribute, value, deviceOf(id)) : asText(value) });
 }
 

@@ -583,18 +583,14 @@ default: Wie üblich: {value}
 saved: Gesichert. Es startet jetzt neu.
 [kind]
 mqtt: MQTT-Broker (Zigbee2MQTT, ESPHome, Tasmota)
-shelly: Shelly
 hue: Philips-Hue-Bridge
-wled: WLED
 tasmota_http: Tasmota über HTTP
 elgato_lights: Elgato-Leuchte
 roku_tv: Roku TV
 matter: Matter-Server
-homewizard: HomeWizard
-sonos: Sonos
-daikin: Daikin
-fronius: Fronius
 fritzbox: FRITZ!Box (wer zuhause ist)
+notify: Nachrichten
+virtual: Virtuelle Geräte
 [copy]
 what: Kopieren: {name}
 done: Kopiert: {name}

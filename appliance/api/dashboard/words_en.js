@@ -468,18 +468,14 @@ default: Default: {value}
 saved: Saved. The adapter restarts now.
 [kind]
 mqtt: MQTT broker (Zigbee2MQTT, ESPHome, Tasmota)
-shelly: Shelly
 hue: Philips Hue bridge
-wled: WLED
 tasmota_http: Tasmota over HTTP
 elgato_lights: Elgato light
 roku_tv: Roku TV
 matter: Matter server
-homewizard: HomeWizard
-sonos: Sonos
-daikin: Daikin
-fronius: Fronius
 fritzbox: FRITZ!Box (who is at home)
+notify: Messages
+virtual: Virtual devices
 [copy]
 what: Copy: {name}
 done: Copied: {name}

@@ -583,18 +583,14 @@ default: Lo habitual: {value}
 saved: Guardado. Ahora se reinicia.
 [kind]
 mqtt: Broker MQTT (Zigbee2MQTT, ESPHome, Tasmota)
-shelly: Shelly
 hue: Puente Philips Hue
-wled: WLED
 tasmota_http: Tasmota por HTTP
 elgato_lights: Luz Elgato
 roku_tv: Roku TV
 matter: Servidor Matter
-homewizard: HomeWizard
-sonos: Sonos
-daikin: Daikin
-fronius: Fronius
 fritzbox: FRITZ!Box (quién está en casa)
+notify: Mensajes
+virtual: Dispositivos virtuales
 [copy]
 what: Copiar: {name}
 done: Copiado: {name}

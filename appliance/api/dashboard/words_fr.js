@@ -583,18 +583,14 @@ default: Par défaut : {value}
 saved: Enregistré. Il redémarre maintenant.
 [kind]
 mqtt: Broker MQTT (Zigbee2MQTT, ESPHome, Tasmota)
-shelly: Shelly
 hue: Pont Philips Hue
-wled: WLED
 tasmota_http: Tasmota par HTTP
 elgato_lights: Lampe Elgato
 roku_tv: Roku TV
 matter: Serveur Matter
-homewizard: HomeWizard
-sonos: Sonos
-daikin: Daikin
-fronius: Fronius
 fritzbox: FRITZ!Box (qui est à la maison)
+notify: Messages
+virtual: Appareils virtuels
 [copy]
 what: Copier : {name}
 done: Copié : {name}

@@ -583,18 +583,14 @@ default: Come al solito: {value}
 saved: Salvato. Ora riparte.
 [kind]
 mqtt: Broker MQTT (Zigbee2MQTT, ESPHome, Tasmota)
-shelly: Shelly
 hue: Bridge Philips Hue
-wled: WLED
 tasmota_http: Tasmota via HTTP
 elgato_lights: Luce Elgato
 roku_tv: Roku TV
 matter: Server Matter
-homewizard: HomeWizard
-sonos: Sonos
-daikin: Daikin
-fronius: Fronius
 fritzbox: FRITZ!Box (chi è in casa)
+notify: Messaggi
+virtual: Dispositivi virtuali
 [copy]
 what: Copiare: {name}
 done: Copiato: {name}

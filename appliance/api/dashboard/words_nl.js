@@ -583,18 +583,14 @@ default: Zoals gewoonlijk: {value}
 saved: Opgeslagen. Het start nu opnieuw.
 [kind]
 mqtt: MQTT-broker (Zigbee2MQTT, ESPHome, Tasmota)
-shelly: Shelly
 hue: Philips Hue-bridge
-wled: WLED
 tasmota_http: Tasmota via HTTP
 elgato_lights: Elgato-lamp
 roku_tv: Roku TV
 matter: Matter-server
-homewizard: HomeWizard
-sonos: Sonos
-daikin: Daikin
-fronius: Fronius
 fritzbox: FRITZ!Box (wie er thuis is)
+notify: Berichten
+virtual: Virtuele apparaten
 [copy]
 what: Kopiëren: {name}
 done: Gekopieerd: {name}

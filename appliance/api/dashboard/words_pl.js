@@ -583,18 +583,14 @@ default: Zwykle: {value}
 saved: Zapisano. Teraz uruchamia się ponownie.
 [kind]
 mqtt: Broker MQTT (Zigbee2MQTT, ESPHome, Tasmota)
-shelly: Shelly
 hue: Mostek Philips Hue
-wled: WLED
 tasmota_http: Tasmota przez HTTP
 elgato_lights: Lampa Elgato
 roku_tv: Roku TV
 matter: Serwer Matter
-homewizard: HomeWizard
-sonos: Sonos
-daikin: Daikin
-fronius: Fronius
 fritzbox: FRITZ!Box (kto jest w domu)
+notify: Wiadomości
+virtual: Urządzenia wirtualne
 [copy]
 what: Kopiuj: {name}
 done: Skopiowano: {name}

@@ -3,7 +3,7 @@
 `main` parses the arguments. `process` contains the hub process, `simulation` the simulated home, and `homeassistant`
 the import. The other modules are parts of one or more commands:
 
-- start: `arguments`, `late_modules`, `single_file`, `initial_config`
+- start: `arguments`, `late_modules`, `single_file`, `initial_config`, `machine_zone`
 - users, paths, and keys: `owner`, `paths`, `named_files`, `keyring`, `first_key`
 - access to the running hub, or to its document: `hub_client`, `stored_document`
 - backup and restore: `archive`, `config_swap`, `record_checks`, `configured_master_key`

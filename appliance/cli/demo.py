@@ -26,6 +26,7 @@ from appliance.api.tokens import KeyToken
 from appliance.cli.init import program_words
 from appliance.cli.initial_config import find_template, read_template, write_config
 from appliance.cli.log_output import discard, start_logging
+from appliance.cli.machine_zone import in_machine_zone
 from appliance.cli.owner import refuse_other_home
 from appliance.cli.paths import CONFIG_FILE, make_data_dir
 from appliance.cli.process.serve import serve, when_ready
@@ -73,6 +74,8 @@ def _run_kept(arguments: argparse.Namespace) -> int:
     refuse_other_home(folder)
     if not file.exists():
         template = read_template(find_template(arguments))
+        if not arguments.config:
+            template = in_machine_zone(template)
         text, mode = template[Path(file.name)]
         write_config(file.parent, {**template, Path(file.name): (_kept_home(text.decode()).encode(), mode)})
         say(f"{folder} contains a demo home: a lamp, a motion sensor, a door, a plug, a button, and a thermometer.")

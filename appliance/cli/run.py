@@ -19,6 +19,7 @@ from appliance.adapters.lua_kinds.section import LuaSection
 from appliance.allocator import limit_pools
 from appliance.cli.initial_config import read_template, write_config
 from appliance.cli.log_output import start_logging
+from appliance.cli.machine_zone import in_machine_zone
 from appliance.cli.owner import refuse_other_home
 from appliance.cli.paths import HubPaths, make_data_dir
 from appliance.cli.process.garbage import COLLECTION_THRESHOLDS
@@ -50,7 +51,7 @@ def run(arguments: argparse.Namespace, greet: Callable[[int], None] = lambda por
     refuse_other_home(data_dir, file)
     is_new = not file.exists()
     if is_new:
-        write_config(file.parent, read_template(config.bundled_config()))
+        write_config(file.parent, in_machine_zone(read_template(config.bundled_config())))
         start_logging(LOGGING, os.environ)
         log.info("no configuration found: the bundled one was copied to %s", file.parent)
     load = partial(_load, file, getattr(arguments, "port", None))

@@ -36,7 +36,7 @@ ANY_TRACE = re.compile(r"Traceback|Exception ignored|Logging error|Warning:|was 
 def environment(**more: str) -> dict[str, str]:
     ours = ("LARES_", "CONFIGURATION_DIRECTORY", "STATE_DIRECTORY", "JOURNAL_STREAM", "PYTHON")
     bare = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
-    return {**bare, "PYTHONPATH": PYTHONPATH, **more}
+    return {**bare, "PYTHONPATH": PYTHONPATH, "TZ": "UTC", **more}
 
 
 def until(happened: Callable[[], Any], what: str) -> Any:

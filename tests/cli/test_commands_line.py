@@ -22,6 +22,7 @@ from typing import Any
 
 import pytest
 
+from appliance.cli.machine_zone import find_machine_zone
 from appliance.cli.main import main
 from appliance.config import bundled_config, load
 from appliance.store.lock import DirectoryLock
@@ -302,6 +303,27 @@ class TestInit:
         }
         assert Path("scenes/all_off.lua") in bundled
         assert ended(tmp_path, "check", "--config", "home/config/default.toml").code == 0
+
+    def test_a_fresh_configuration_has_the_time_zone_of_the_machine(self, tmp_path: Path) -> None:
+        for zone, stated in (("Europe/Berlin", "Europe/Berlin"), ("UTC", "UTC")):
+            assert ended(tmp_path, "init", stated, TZ=zone).code == 0
+            text = (tmp_path / stated / "config" / "default.toml").read_text()
+            assert f'\ntimezone = "{stated}"\n' in text
+
+    @pytest.mark.parametrize(
+        ("variable", "target", "zone"),
+        [
+            ("", "/usr/share/zoneinfo/America/New_York", "America/New_York"),
+            ("", "/usr/share/zoneinfo/Etc/UTC", None),
+            ("", "/etc/nothing", None),
+            (":Asia/Tokyo", "/usr/share/zoneinfo/America/New_York", "Asia/Tokyo"),
+            ("CET-1CEST", "/usr/share/zoneinfo/America/New_York", None),
+        ],
+    )
+    def test_the_time_zone_of_the_machine(self, tmp_path: Path, variable: str, target: str, zone: str | None) -> None:
+        link = tmp_path / "localtime"
+        link.symlink_to(target)
+        assert find_machine_zone({"TZ": variable}, link) == zone
 
     def test_existing_files_are_kept_and_missing_ones_added(self, tmp_path: Path) -> None:
         box(tmp_path, "# mine\n")

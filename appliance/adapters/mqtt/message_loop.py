@@ -76,8 +76,9 @@ class MessageLoop:
         self.connection: BrokerConnection | None = None
         self.announced = AnnouncedDevices(publish.name, settings, hub_id, locale)
         self._has_work = asyncio.Event()
+        self._budget = Budget(clock, CostReports(publish, self.announced.router).report)
         self.processor = MessageProcessor(
-            self.announced, self._has_work.set, publish, clock, locale.timezone, stopped_at
+            self.announced, self._budget, self._has_work.set, publish, clock, locale.timezone, stopped_at
         )
         self.inbox = Inbox(partial(_queue_of, self.announced), self.announced.router.has_events)
         own_topics = () if status is None else (status,)
@@ -85,7 +86,6 @@ class MessageLoop:
         self._status = status
         self._publish = publish
         self._clock = clock
-        self._budget = Budget(clock, CostReports(publish, self.announced.router).report)
         self._answered_at = -math.inf
         self._tick_at = math.inf
         self._dropped, self._dropped_at = 0, -math.inf
@@ -130,7 +130,7 @@ class MessageLoop:
             is_config = self.announced.store.is_config(received.topic)
             yield from self._budget.run(received.topic, self._process(received, is_config=is_config))
             if is_config:
-                self._budget.forget(received.topic)  # any client can publish announcements at any number of topics
+                self._budget.forget([received.topic])  # any client can publish announcements at any number of topics
             yield
 
     def _process(self, received: Received, *, is_config: bool) -> Iterator[None]:

@@ -14,12 +14,13 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, tzinfo
 
 from appliance.adapters.mqtt.announcements.announced_devices import AnnouncedDevices
+from appliance.adapters.mqtt.budget import Budget
 from appliance.adapters.mqtt.changed_devices import ChangedDevices
 from appliance.adapters.mqtt.commands import Commands
 from appliance.adapters.mqtt.deadlines import Deadlines
 from appliance.adapters.mqtt.device import MqttDevice
 from appliance.adapters.mqtt.messages import Message, Received
-from appliance.adapters.mqtt.newest_messages import NewestMessages
+from appliance.adapters.mqtt.newest_messages import MAX_UNREAD, NewestMessages
 from appliance.adapters.mqtt.picture_store import PictureStore
 from appliance.adapters.mqtt.platforms.binary_sensor import BinarySensor
 from appliance.adapters.mqtt.platforms.entity import Change, Entity, EntityEvent
@@ -44,6 +45,7 @@ class MessageProcessor:
     def __init__(
         self,
         announced: AnnouncedDevices,
+        budget: Budget,
         on_work: Callable[[], None],
         publish: Publisher,
         clock: Clock,
@@ -56,6 +58,7 @@ class MessageProcessor:
         self.changed = ChangedDevices(announced, self.restored, publish)
         self.commands = Commands(announced, self.changed, on_work, clock, zone)
         self._announced = announced
+        self._budget = budget
         self._on_work = on_work
         self._publish = publish
         self._clock = clock
@@ -177,16 +180,21 @@ class MessageProcessor:
             self.restored.restore(device)
             yield
         rebuilt = {id(device) for device in devices}
+        unread: list[str] = []
         for received in self._newest.list():
-            routes = [
-                each for each in self._announced.router.find_routes(received.topic) if id(each.device) in rebuilt
-            ]
+            readers = self._announced.router.find_routes(received.topic)
+            if not readers:
+                unread.append(received.topic)
+            routes = [each for each in readers if id(each.device) in rebuilt]
             message = self._message(Received(received.topic, received.payload, is_retained=True)) if routes else None
             for filter_, device, entity in routes:
                 if message is not None:
                     self._take_message(message, filter_, device, entity)
                 yield
             yield
+        if removed := unread[:-MAX_UNREAD]:
+            self._newest.forget(removed)
+            self._budget.forget(removed)
         for device in devices:
             if own.get(device.id) is device:
                 self.changed.publish_device(device)

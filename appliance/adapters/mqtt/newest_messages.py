@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from appliance.adapters.mqtt.messages import Message, Received
 from appliance.errors import Invalid
 
 MAX_REMEMBERED_BYTES = 16 * 1024 * 1024
 """Maximum total size of the stored messages."""
+
+MAX_UNREAD = 100
+"""Maximum number of stored messages at topics that no device reads. After each rebuild of devices, older messages are
+forgotten."""
 
 MAX_VERSIONS = 10_000
 """Maximum number of remembered versions of states."""
@@ -41,6 +46,14 @@ class NewestMessages:
         while self._bytes > MAX_REMEMBERED_BYTES:
             oldest = next(iter(self._by_topic))
             self._bytes -= self._by_topic.pop(oldest).size
+
+    def forget(self, topics: Iterable[str]) -> None:
+        """Forget these topics, and release the memory of their entries."""
+        for topic in topics:
+            if (received := self._by_topic.pop(topic, None)) is not None:
+                self._bytes -= received.size
+            self._versions.pop(topic, None)
+        self._by_topic = dict(self._by_topic)  # a dictionary shrinks only when it is copied
 
     def is_outdated(self, message: Message) -> bool:
         """Return whether a newer state of the other hub's device has already arrived. A cluster of brokers can

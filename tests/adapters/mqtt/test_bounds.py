@@ -9,6 +9,7 @@ import json
 import logging
 import tracemalloc
 import weakref
+from collections import deque
 from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any, cast
@@ -19,7 +20,7 @@ from appliance.adapters.mqtt.announcements.announcement import MAX_DISCOVERY_BYT
 from appliance.adapters.mqtt.announcements.announcement_store import MAX_CONFIGS_BYTES
 from appliance.adapters.mqtt.announcements.home_assistant_announcements import parse_announcements
 from appliance.adapters.mqtt.messages import MAX_JSON_DEPTH, Message, Received, parse_payload
-from appliance.adapters.mqtt.newest_messages import MAX_REMEMBERED_BYTES, MAX_VERSIONS
+from appliance.adapters.mqtt.newest_messages import MAX_REMEMBERED_BYTES, MAX_UNREAD, MAX_VERSIONS
 from appliance.adapters.mqtt.refusals import MAX_REFUSED, Refusal
 from appliance.adapters.mqtt.reports import MAX_REPORTED, MORE_FAULTS, FaultReports
 from appliance.adapters.mqtt.subscriptions import Subscriptions
@@ -30,7 +31,7 @@ from appliance.errors import Invalid
 from appliance.log_limit import MAX_SAME_KIND
 from tests.adapters.mqtt import table
 from tests.adapters.mqtt.captures import Sent
-from tests.adapters.mqtt.table import message_loop, new_catalog, rebuild, receive, take
+from tests.adapters.mqtt.table import announce, message_loop, new_catalog, rebuild, receive, take
 from tests.fakes.clock import VirtualClock
 from tests.fakes.rows import each_row
 
@@ -210,6 +211,19 @@ async def test_endless_topics_below_a_wildcard_fill_no_memory(clock: VirtualCloc
     for number in range(MAX_VERSIONS + 10):
         receive(loop, f"lares/a/devices/{number}/state", b'{"boot": 1, "seq": 1}')
     assert len(loop.processor._newest._versions) <= MAX_VERSIONS
+
+
+def test_removed_devices_leave_few_topics_in_memory() -> None:
+    """Each small object from a flood may keep a whole page of memory in use."""
+    loop, count = message_loop(), MAX_UNREAD + 300
+    configs = [config("sensor", f"e{each}", state_topic=f"s/{each}", unique_id=f"e{each}") for each in range(count)]
+    announce(loop, *configs)
+    states = [Received(f"s/{each}", b"1", is_retained=False) for each in range(count)]
+    deque(loop._process_all(states), maxlen=0)
+    assert len(loop.processor._newest) == count
+    announce(loop, *(Sent(each.topic, b"", retain=True) for each in configs[1:]))
+    assert len(loop.processor._newest) == len(loop._budget._cheap) == 1 + MAX_UNREAD
+    assert states[0] in loop.processor._newest.list()
 
 
 def test_the_collector_tracks_few_objects_of_each_component() -> None:

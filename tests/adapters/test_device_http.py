@@ -670,6 +670,25 @@ async def test_an_answer_other_than_an_event_stream_is_reported(
                 assert not [each async for each in events]
 
 
+@pytest.mark.parametrize(
+    ("location", "end"),
+    [
+        ("https://10.0.0.7/api?password=secret", "; correct its address: it is now https://10.0.0.7"),
+        ("http://[fe80::1]:8080", r"; correct its address: it is now http://\[fe80::1\]:8080"),
+        ("/login.html", ""),
+        ("https://me:secret@10.0.0.7/", ""),
+        ("ftp://10.0.0.7/", ""),
+    ],
+)
+async def test_an_error_names_the_new_address_of_a_device(
+    session: DeviceSession, clock: VirtualClock, location: str, end: str
+) -> None:
+    head = f"HTTP/1.1 301 Gone\r\nConnection: close\r\nLocation: {location}\r\nContent-Length: 0\r\n\r\n"
+    async with RawVendor(head.encode()) as vendor:
+        with pytest.raises(HttpRefused, match=f"/a answered 301 Moved Permanently{end}$"):
+            await HttpClient(session, vendor.url, clock).request("GET", "/a")
+
+
 async def test_headers_are_sent_and_no_secret_is_shown(session: DeviceSession, clock: VirtualClock) -> None:
     access = HttpAccess(username="me", password="ü", headers={"X-Api": "7"})
     async with RawVendor(OK + b"Connection: close\r\nContent-Length: 0\r\n\r\n") as vendor:

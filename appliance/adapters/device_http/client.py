@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import zlib
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -35,6 +36,8 @@ can request."""
 MAX_RESPONSE_BYTES = 64 * 1024
 """Size limit of a response. All known devices send less. A response of this size is parsed in a few milliseconds."""
 
+_ORIGIN = re.compile(r"https?://[\w.:\[\]-]{1,260}(?=[/?#]|$)", re.ASCII)
+
 _FAILURES = (aiohttp.ClientError, HttpProcessingError, OSError, UnicodeError)
 """The errors of an exchange with aiohttp."""
 
@@ -48,6 +51,17 @@ class HttpResponse(Struct, frozen=True, kw_only=True):
     status: int
     headers: Mapping[str, str]
     body: bytes
+
+
+def new_origin(response: HttpResponse) -> str | None:
+    """Return the scheme, host, and port to which the response redirects, or None.
+
+    The path and query are omitted, because the device may repeat a secret of the request in them.
+    """
+    if not 300 <= response.status < 400:
+        return None
+    found = _ORIGIN.match(response.headers.get("Location", ""))
+    return found[0] if found else None
 
 
 class HttpClient:
@@ -87,7 +101,7 @@ class HttpClient:
         """
         response = await self.exchange(method, path, repeat=repeat, json=json)
         if not 200 <= response.status < 300:
-            raise self._refused(path, response.status)
+            raise self._refused(path, response.status, new_origin(response))
         return response.body
 
     async def request_json(self, method: str, path: str, **sent: Any) -> Any:
@@ -163,8 +177,9 @@ class HttpClient:
         self.answers += 1
         return failure
 
-    def _refused(self, path: str, status: int) -> HttpRefused:
-        return HttpRefused(f"{self.address}{path} answered {named_status(status)}", status)
+    def _refused(self, path: str, status: int, origin: str | None = None) -> HttpRefused:
+        hint = f"; correct its address: it is now {origin}" if origin else ""
+        return HttpRefused(f"{self.address}{path} answered {named_status(status)}{hint}", status)
 
     async def _exchange_plainly(
         self, session: aiohttp.ClientSession, method: str, path: str, json: Any

@@ -197,7 +197,8 @@ local function fetch(kind, given, field, reasons)
   if answer.status == 200 and type(found) == 'table' and (field == nil or found[field] ~= nil) then return found end
   local lack = found == nil and 'not JSON' or type(found) ~= 'table' and 'no table' or 'without ' .. tostring(field)
   local place = ' (' .. asked.path .. ': status ' .. answer.status .. (answer.status == 200 and ', ' .. lack or '') .. ')'
-  local fault = answer.status == 429 and 'the device at this address is busy'
+  local fault = answer.moved_to and 'the address of the device is now ' .. answer.moved_to .. '; correct base_url'
+    or answer.status == 429 and 'the device at this address is busy'
     or answer.status >= 500 and 'the device at this address failed' or 'the device at this address is not a ' .. kind
   error(reasons and reasons[answer.status] or fault .. place, 0)
 end

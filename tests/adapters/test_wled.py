@@ -135,6 +135,23 @@ async def test_after_an_incomplete_answer_the_state_is_read(session: DeviceSessi
         assert strip.state["on"] is True
 
 
+@pytest.mark.parametrize(
+    ("listed", "present"),
+    [
+        ([{"id": 1, "stop": 9}, {"stop": 0}], {"strip:light", "strip:segment:1"}),
+        ([{"id": 1, "stop": 9}, None], None),
+        ([{"id": 1, "stop": 9}, {"stop": 9}], None),
+        ({"id": 1, "stop": 9}, None),
+    ],
+)
+async def test_an_unreadable_segment_removes_no_segment(
+    session: DeviceSession, clock: VirtualClock, listed: Any, present: set[str] | None
+) -> None:
+    async with WledSimulator() as strip:
+        strip.faults.body = json.dumps({"state": {"on": True, "seg": listed}, "info": {}, "effects": []}).encode()
+        assert (await _adapter(session, strip.url, clock).poll()).present == present
+
+
 async def test_a_busy_strip_is_written_once_more(session: DeviceSession, clock: VirtualClock) -> None:
     async with WledSimulator() as strip:
         adapter = _adapter(session, strip.url, clock)

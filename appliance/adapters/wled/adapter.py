@@ -120,8 +120,8 @@ class WledAdapter(PollingAdapter):
         if self._effects is not None:
             whole = self._whole(state)
             self.publish.device(whole)  # clients get the strip's state before the segments are converted
-            segments = tuple(self._read_segments(state, whole))
-            self.publish.report(Report(adapter=self.name, present=_ids_of(whole, *segments), observations=segments))
+            segments, present = self._segments(state, whole)
+            self.publish.report(Report(adapter=self.name, present=present, observations=segments))
 
     def _read(self, answer: Any) -> Mapping[str, Any]:
         """Return the state in an answer, and keep the answer's `info`. Raise `Unreadable` on failure."""
@@ -135,8 +135,8 @@ class WledAdapter(PollingAdapter):
     def _report(self, state: Mapping[str, Any]) -> Report:
         """Convert a state to the strip and its segments."""
         whole = self._whole(state)
-        seen = (whole, *self._read_segments(state, whole))
-        return Report(adapter=self.name, present=_ids_of(*seen), observations=seen)
+        segments, present = self._segments(state, whole)
+        return Report(adapter=self.name, present=present, observations=(whole, *segments))
 
     def _whole(self, state: Mapping[str, Any]) -> Observation:
         attributes, wrong = _light(state)
@@ -157,15 +157,25 @@ class WledAdapter(PollingAdapter):
             commands=WHOLE,
         )
 
-    def _read_segments(self, state: Mapping[str, Any], whole: Observation) -> Iterator[Observation]:
-        """Yield each segment that has a number and a length."""
+    def _segments(
+        self, state: Mapping[str, Any], whole: Observation
+    ) -> tuple[tuple[Observation, ...], frozenset[str] | None]:
+        """Return the segments, and the ids of all devices. If a segment is unreadable, its id is unknown: return None
+        instead of the ids, so that no device is removed."""
+        read = tuple(self._read_segments(state, whole))
+        segments = tuple(each for each in read if each is not None)
+        is_complete = len(segments) == len(read) and "seg" not in whole.wrong
+        return segments, frozenset(each.device_id for each in (whole, *segments)) if is_complete else None
+
+    def _read_segments(self, state: Mapping[str, Any], whole: Observation) -> Iterator[Observation | None]:
+        """Yield each segment that has a number and a length, and None for each unreadable segment."""
         listed, is_dark = state.get("seg"), whole.attributes.get("power") == "off"
         for segment in self.first_parts(listed) if isinstance(listed, list) else ():
             try:
-                number = integer(segment["id"], 0)
                 if segment.get("stop") not in _REMOVED_STOPS:
-                    yield self._segment(number, segment, is_dark=is_dark)
+                    yield self._segment(integer(segment["id"], 0), segment, is_dark=is_dark)
             except MALFORMED as fault:
+                yield None
                 if not self._is_unreadable:
                     log.warning("%s: a segment cannot be read (%s: %s)", self.name, type(fault).__name__, fault)
                 self._is_unreadable = True
@@ -191,10 +201,6 @@ class WledAdapter(PollingAdapter):
             info=Info(manufacturer="WLED", parent_id=f"{self.name}:light"),
             commands=self._segment_commands,
         )
-
-
-def _ids_of(*seen: Observation) -> frozenset[str]:
-    return frozenset([each.device_id for each in seen])
 
 
 def _commands_of(effects: tuple[str, ...]) -> tuple[CommandSpec, ...]:

@@ -166,6 +166,30 @@ async def test_a_pushed_mode_ends_the_other_colours(pool: WorkerPool, tmp_path: 
         assert {key: value for key, value in attributes.items() if key.startswith("color")} == shown
 
 
+@pytest.mark.parametrize(
+    ("relays", "meter", "shown"),
+    [
+        (1, {"Power": [5, 7, 9], "Total": 3}, [(21, 3)]),
+        (2, {"Power": [5, 7], "Total": 3}, [(5, 3), (7, None)]),
+        (2, {"Power": [5, 7], "Total": [1, 2]}, [(5, 1), (7, 2)]),
+        (2, {"Power": [5, 7, 9], "Total": 3}, [(21, 3), (None, None)]),
+        (2, {"Power": 5, "Total": 3}, [(5, 3), (None, None)]),
+    ],
+)
+async def test_the_channels_of_a_tasmota_meter_belong_to_its_relays(
+    pool: WorkerPool, tmp_path: Path, relays: int, meter: dict[str, Any], shown: list[tuple[int | None, int | None]]
+) -> None:
+    vendor = Tasmota()
+    vendor.status["StatusSTS"] = {f"POWER{number + 1}": "ON" for number in range(relays)}
+    vendor.status["StatusSNS"] = {"ENERGY": meter}
+    found: Any = await (await start(pool, tmp_path, None, vendor, "tasmota_http")).poll()
+    values = [
+        tuple(each.attributes.get(name, {}).get("value") for name in ("power_consumption", "energy_total"))
+        for each in found.values()
+    ]
+    assert values == shown
+
+
 async def test_the_lamp_of_a_tasmota_comes_after_its_relays(pool: WorkerPool, tmp_path: Path) -> None:
     vendor = Tasmota()
     vendor.status["StatusSTS"] = {"POWER1": "ON", "POWER2": "OFF", "Dimmer": 40}

@@ -87,6 +87,24 @@ local function add_fan(ctx, state, devices, about)
     attributes = { power = speed > 0 and "on" or "off", [SPEED] = speed } }
 end
 
+local METER = {
+  power_consumption = { "Power", "W" }, current = { "Current", "A" }, energy_total = { "Total", "kWh", "total" },
+  energy_today = { "Today", "kWh", "today" }, energy_yesterday = { "Yesterday", "kWh", "yesterday" },
+}
+
+-- Read the meter. If it has one channel per relay, each relay has its own values. Otherwise, the values of all channels
+-- or phases are added.
+local function read_meter(meter, relays, first)
+  for name, form in pairs(METER) do
+    local value = meter[form[1]]
+    if type(value) == "table" and #relays > 1 and #value == #relays then
+      for number, relay in ipairs(relays) do relay.attributes[name] = measure(value[number], form[2], form[3]) end
+    else first.attributes[name] = measure(sum(value), form[2], form[3])
+    end
+  end
+  first.attributes.voltage = measure(part(meter, "Voltage")[1] or meter.Voltage, "V")
+end
+
 -- Return the values of all connected sensors. If several sensors have the same value, the first by name is used. The
 -- temperature of a chip is omitted, because it differs from the room temperature.
 local function read_sensors(sensors, attributes)
@@ -98,11 +116,6 @@ local function read_sensors(sensors, attributes)
     attributes.illuminance = attributes.illuminance or round(each.Illuminance)
     attributes.co2 = attributes.co2 or measure(each.CarbonDioxide, "ppm")
   end
-  local meter = part(sensors, "ENERGY")
-  local volts = part(meter, "Voltage")[1] or meter.Voltage
-  attributes.power_consumption, attributes.current = measure(sum(meter.Power), "W"), measure(sum(meter.Current), "A")
-  attributes.voltage, attributes.energy_total = measure(volts, "V"), measure(sum(meter.Total), "kWh", "total")
-  attributes.energy_today, attributes.energy_yesterday = measure(sum(meter.Today), "kWh", "today"), measure(sum(meter.Yesterday), "kWh", "yesterday")
 end
 
 -- Return the state of a relay. An owner can replace the words ON and OFF (StateText). Status.Power always has the state:
@@ -152,6 +165,7 @@ local function poll(ctx)
     end
   end
   read_sensors(part(found, "StatusSNS"), first.attributes)
+  read_meter(part(found, "StatusSNS", "ENERGY"), devices, first)
   return table.move(others, 1, #others, #devices + 1, devices)
 end
 

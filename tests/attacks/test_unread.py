@@ -9,7 +9,7 @@ from functools import partial
 
 import pytest
 
-from appliance.api.http_server.unsent_bytes import UnsentBytes
+from appliance.api.http_server.unsent_bytes import GRACE_SECS, UnsentBytes
 from appliance.api.limits import ApiLimits
 from appliance.home.events import SystemErrorReported
 from appliance.home.layout import Layout
@@ -53,7 +53,9 @@ async def test_unread_answers_are_bounded_and_other_clients_are_served(quiet_log
             unread.stop_reading()
             await unread.send(ROOMS)
             assert len((await other.ask(ROOMS)).body) == length
-        assert await count_open(app) <= 3 + 16 * MIB // length, "the other clients and those within the limit"
+        within = 3 + 16 * MIB // length  # the other clients and the clients within the limit
+        while await count_open(app) > within:
+            pass
         slow.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 64 * 1024)  # for a short test
         while taken < length:
             taken += await take(slow, 64 * 1024)
@@ -98,9 +100,19 @@ async def test_unread_frames_are_bounded(quiet_log: pytest.LogCaptureFixture) ->
         for _ in range(100):
             app.hub.bus.publish(SystemErrorReported(message="x" * FRAME_BYTES))
             assert (await other.frame())[0] == TEXT
-        events = (await app.get("/diagnostics")).json["events"]
+        while (events := (await app.get("/diagnostics")).json["events"])["readers"] == 21:
+            pass
         assert events["lag"] <= MIB // FRAME_BYTES
-        assert 1 < events["readers"] < 21, "the others were disconnected"
+        assert events["readers"] > 1, "some clients are within the limit"
+
+
+async def test_clients_that_read_keep_their_stream_when_one_frame_fills_the_memory() -> None:
+    frame = "x" * 300_000  # more than the system buffers
+    async with open_app(limits=ApiLimits(unsent_bytes=MIB)) as app, AsyncExitStack() as stack:
+        readers = [await stack.enter_async_context(read_events(app.url)) for _ in range(20)]
+        for _ in range(3):
+            app.hub.bus.publish(SystemErrorReported(message=frame))
+            assert {kind for kind, _ in await asyncio.gather(*(each.frame() for each in readers))} == {TEXT}
 
 
 class Client:
@@ -118,12 +130,14 @@ class Client:
         self.is_open = False
 
 
-def test_the_slowest_of_the_other_clients_is_disconnected(quiet_log: pytest.LogCaptureFixture) -> None:
+async def test_the_slowest_clients_are_disconnected(quiet_log: pytest.LogCaptureFixture) -> None:
     unsent = UnsentBytes(8)
     clients = [Client(late) for late in (-5.0, 3.0, 1.0, 2.0, 9.0, 0.0)]
     for client in clients:
         unsent.hold(client, 100)
-        assert unsent.held <= 8, "a client counts for a quarter"
+    assert unsent.held == 12, "a client counts for a quarter"
+    while unsent.held > 8:  # noqa: ASYNC110 - a timer has no event to await
+        await asyncio.sleep(GRACE_SECS)
     assert [client.is_open for client in clients] == [True, False, True, True, False, True]
     for client in clients:
         unsent.release(client)

@@ -81,6 +81,17 @@ class TestStopping:
             assert (await caller.reply()).json == {"status": "ok"}
             assert await caller.rest() == b""
 
+    async def test_further_requests_of_a_busy_connection_delay_no_stop(
+        self, quiet_log: pytest.LogCaptureFixture
+    ) -> None:
+        async with ending(ApiLimits()) as (app, stack), call(app.url) as caller:
+            app.light.faults.delay = 0.1
+            await caller.send(request("POST", f"/devices/{LIGHT}/command", KEY, body=TURN_ON) * 100)
+            await until(lambda: app.light.writes)
+            assert await stop(stack, ApiLimits().stop_secs + SLACK) < ApiLimits().stop_secs
+            assert (await caller.reply()).json == {"status": "ok"}
+            assert await caller.rest() == b""
+
     async def test_a_slow_command_gets_an_error_when_the_hub_stops(self, quiet_log: pytest.LogCaptureFixture) -> None:
         async with ending(ApiLimits(stop_secs=0.2)) as (app, stack), call(app.url) as caller:
             app.light.faults.silent = True

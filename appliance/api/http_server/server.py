@@ -140,9 +140,12 @@ class Server:
         await self._clock.sleep(0)
 
     async def _close_idle(self, closing: set[Connection]) -> None:
-        """Close each connection without a request in progress, add it to `closing`, and wait a moment."""
+        """Close each connection without a request in progress, add it to `closing`, and wait a moment. The answers to
+        the other requests are the last ones of their connections."""
         for connection in self._connections - closing:
-            if not connection.is_answering:
+            if connection.is_answering:
+                connection.http.keep_alive = False
+            else:
                 closing.add(connection)
                 _close(connection)
         await self._clock.sleep(DRAIN_POLL_SECS)

@@ -30,7 +30,7 @@ from appliance.cli.machine_zone import in_machine_zone
 from appliance.cli.owner import refuse_other_home
 from appliance.cli.paths import CONFIG_FILE, make_data_dir
 from appliance.cli.process.serve import serve, when_ready
-from appliance.cli.process.stderr_writer import unblock_stderr
+from appliance.cli.process.output_writer import unblock
 from appliance.cli.run import run
 from appliance.cli.terminal import say
 from appliance.config import Config
@@ -52,7 +52,7 @@ def demo(arguments: argparse.Namespace) -> int:
     """Run the demo until a signal stops it."""
     if arguments.keep:
         return _run_kept(arguments)
-    unblock_stderr()
+    unblock("stderr")
     if arguments.data_dir:
         refuse_other_home(Path(arguments.data_dir))
     port = _choose_port() if arguments.port is None else arguments.port

@@ -24,8 +24,8 @@ from appliance.cli.owner import refuse_other_home
 from appliance.cli.paths import HubPaths, make_data_dir
 from appliance.cli.process.garbage import COLLECTION_THRESHOLDS
 from appliance.cli.process.memory_protection import protect_memory
+from appliance.cli.process.output_writer import unblock
 from appliance.cli.process.serve import end_process, serve
-from appliance.cli.process.stderr_writer import unblock_stderr
 from appliance.config_changes import LoadConfig
 from appliance.event_loop import run as run_loop
 from appliance.hub import Hub
@@ -42,7 +42,7 @@ log = logging.getLogger("hub")
 def run(arguments: argparse.Namespace, greet: Callable[[int], None] = lambda port: None) -> int:
     """Run the hub until a signal stops it. Call `greet` with the port as soon as the hub listens."""
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    unblock_stderr()
+    unblock("stderr")
     protect_memory()
     gc.set_threshold(*COLLECTION_THRESHOLDS)
     limit_pools()

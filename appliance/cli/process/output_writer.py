@@ -1,4 +1,4 @@
-"""Writes standard error on a thread, so that the hub never waits for a reader that stalls."""
+"""Writes standard output and standard error on threads, so that the hub never waits for a reader that stalls."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import sys
 import threading
 from collections import deque
 from contextlib import suppress
-from typing import Any, TextIO
+from typing import Any, Literal, TextIO
 
 MAX_WAITING_BYTES = 256 << 10
 """Maximum size of the output that waits for the reader. Further output is dropped."""
@@ -21,13 +21,14 @@ FLUSH_SECS = 0.5
 log = logging.getLogger("hub")
 
 
-def unblock_stderr() -> None:
-    """Replace `sys.stderr` with a stream that never blocks."""
-    writer = StderrWriter(sys.stderr)
-    sys.stderr = io.TextIOWrapper(writer, sys.stderr.encoding, errors="backslashreplace", write_through=True)
+def unblock(name: Literal["stdout", "stderr"]) -> None:
+    """Replace `sys.stdout` or `sys.stderr` with a stream whose `write` never blocks."""
+    stream = getattr(sys, name)
+    writer = OutputWriter(stream)
+    setattr(sys, name, io.TextIOWrapper(writer, stream.encoding, errors="backslashreplace", write_through=True))
 
 
-class StderrWriter(io.RawIOBase):
+class OutputWriter(io.RawIOBase):
     """A stream whose thread writes to the descriptor of another stream.
 
     If the reader stalls, output is dropped from the full queue until the queue is empty. The log then reports the

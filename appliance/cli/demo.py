@@ -29,12 +29,11 @@ from appliance.cli.log_output import discard, start_logging
 from appliance.cli.machine_zone import in_machine_zone
 from appliance.cli.owner import refuse_other_home
 from appliance.cli.paths import CONFIG_FILE, make_data_dir
-from appliance.cli.process.serve import serve, when_ready
 from appliance.cli.process.output_writer import unblock
+from appliance.cli.process.serve import serve, when_ready
 from appliance.cli.run import run
-from appliance.cli.terminal import say
+from appliance.cli.terminal import check_reader, say, visible
 from appliance.config import Config
-from appliance.errors import StartFailed
 from appliance.event_loop import run as run_loop
 from appliance.home.events import Event
 from appliance.hub import Hub
@@ -50,6 +49,7 @@ KEPT_HOME = Path(__file__).with_name("home_to_try.toml")
 
 def demo(arguments: argparse.Namespace) -> int:
     """Run the demo until a signal stops it."""
+    unblock("stdout")
     if arguments.keep:
         return _run_kept(arguments)
     unblock("stderr")
@@ -179,10 +179,11 @@ def _show(event: Event) -> None:
 
 
 def _print_at_once(text: str) -> None:
-    """Print and flush. End the demo if standard output is closed."""
+    """Print without waiting for the reader. End the demo if standard output has no reader."""
     try:
-        say(*text.split("\n"))
-    except (OSError, StartFailed):
+        check_reader()
+        print(*map(visible, text.split("\n")), sep="\n")
+    except BrokenPipeError:
         discard(sys.stdout)
         _end()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import threading
@@ -20,7 +21,7 @@ ROUNDS, LINES = 6, 100
 LOUD = f"""return {{ id = "loud", name = "Loud", execute = function(ctx)
   for line = 1, {LINES} do ctx:log("info", "loud " .. line .. string.rep(" x", 500)) end
 end }}"""
-DROPPED = rb"the reader of standard error stalled, and (\d+) log lines were dropped"
+DROPPED = rb"the reader of standard error stalled, and (\d+) lines were dropped"
 
 
 @pytest.fixture
@@ -117,3 +118,24 @@ def test_a_log_that_cannot_be_written_does_not_change_the_exit_code(
         with lares(tmp_path, "run", variables=WITH_KEY, stderr=stderr.fileno()) as running:
             until(lambda: is_ready(url) or running.process.poll() is not None, "the hub")
             running.stop()
+
+
+@pytest.mark.slow
+def test_a_reader_that_stalls_does_not_stop_the_demo(tmp_path: Path, pipe: tuple[BinaryIO, BinaryIO]) -> None:
+    reader, writer = pipe
+    fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
+    variables = {"TMPDIR": str(tmp_path)}
+    with lares(tmp_path, "demo", "--port", "0", stdout=writer.fileno(), variables=variables) as running:
+        greeting = b""
+        while not greeting.endswith(b"Ctrl-C ends the demo.\n"):
+            greeting += reader.readline()
+        [url], [key] = (re.findall(rf"{name} +(\S+)\n", greeting.decode()) for name in ("REST", "key"))
+        headers = {"Authorization": f"Bearer {key}"}
+        for number in range(60):
+            command = b'{"capability": "brightness", "action": "set", "value": %d}' % (number + 1)
+            address = f"{url}/devices/elgato_lights:light:0/command"
+            with urllib.request.urlopen(
+                urllib.request.Request(address, command, headers), timeout=PATIENCE
+            ) as answer:
+                assert answer.status == 200
+        running.stop()

@@ -24,7 +24,7 @@ log = logging.getLogger("hub")
 def unblock(name: Literal["stdout", "stderr"]) -> None:
     """Replace `sys.stdout` or `sys.stderr` with a stream whose `write` never blocks."""
     stream = getattr(sys, name)
-    writer = OutputWriter(stream)
+    writer = OutputWriter(stream, {"stdout": "standard output", "stderr": "standard error"}[name])
     setattr(sys, name, io.TextIOWrapper(writer, stream.encoding, errors="backslashreplace", write_through=True))
 
 
@@ -35,8 +35,9 @@ class OutputWriter(io.RawIOBase):
     number of dropped lines. Errors are ignored, because they cannot be reported anywhere else.
     """
 
-    def __init__(self, stream: TextIO) -> None:
+    def __init__(self, stream: TextIO, name: str) -> None:
         self._stream = stream  # closes its descriptor if it is freed
+        self._name = name
         self._waiting: deque[bytes] = deque()
         self._waiting_bytes = 0
         self._dropped_lines = 0
@@ -95,6 +96,7 @@ class OutputWriter(io.RawIOBase):
             count, self._dropped_lines = self._dropped_lines, 0
         if count:
             log.warning(
-                "the reader of standard error stalled, and %d log lines were dropped; `lares log` shows the latest",
+                "the reader of %s stalled, and %d lines were dropped; `lares log` shows the latest of the log",
+                self._name,
                 count,
             )

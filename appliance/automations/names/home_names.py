@@ -232,7 +232,7 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
 
     def inspect(self, source: Source) -> Iterator[Fault]:
         """Yield a fault for each unknown name and each wrong literal in calls of `ctx` and `require`. After
-        `MAX_CALL_FAULTS`, only state that there are more faults."""
+        `MAX_CALL_FAULTS`, only state that the calls have further faults."""
         faults = self._faults_in_calls(source)
         yield from islice(faults, MAX_CALL_FAULTS)
         if next(faults, None) is not None:

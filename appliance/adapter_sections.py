@@ -63,6 +63,8 @@ class AdapterSections:
         self._store = store
         self._clock = clock
         self._build_publishers = build_publishers
+        self._removed: dict[str, str] = {}
+        """The kind of each device that was removed together with its section. Another kind must not restore it."""
         self._brokers = {name for name, each in config.adapters.items() if isinstance(each, Mqtt)}
 
     async def publish_home(self) -> None:
@@ -123,7 +125,8 @@ class AdapterSections:
     async def _start_section(self, name: str, settings: Any) -> None:
         if isinstance(settings, Mqtt):
             self._brokers.add(name)
-        await self._store.restore_section(name, kind_of(settings).device_kinds)
+        others = {id_ for id_, kind in self._removed.items() if kind != _kind_name(settings)}
+        await self._store.restore_section(name, kind_of(settings).device_kinds, without=others)
         self._dispatcher.add(await self._running.start(name, settings))
         await self._publish_home_on(name, settings)
 
@@ -134,11 +137,17 @@ class AdapterSections:
         await self._running.stop(name)
         self._health.remove(name)
         self._brokers.discard(name)
-        if successor is None or kind_of(successor) is not kind_of(self.settings[name]):
+        kind = _kind_name(self.settings[name])
+        if successor is None or _kind_name(successor) != kind:
             await self._store.recorder.flush()
+            self._removed |= dict.fromkeys(self._registry.ids_of(name), kind)
             await in_steps(self._clock, self._registry.remove_section(name))
 
     async def _publish_home_on(self, name: str, settings: Any) -> None:
         if isinstance(settings, Mqtt):
             open_ = partial(self._build_publishers, name, settings, self._brokers)
             await self._running.enter(name, SectionPublishers(name, open_, self._clock))
+
+
+def _kind_name(settings: Any) -> str:
+    return settings.kind if isinstance(settings, LuaSection) else kind_of(settings).name

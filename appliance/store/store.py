@@ -116,11 +116,15 @@ class Store:
     async def __aexit__(self, *_: object) -> None:
         await self._stack.aclose()
 
-    async def restore_section(self, name: str, kinds: Collection[DeviceKind]) -> None:
-        """Restore the stored devices of these kinds of an adapter section that starts while the hub runs."""
+    async def restore_section(
+        self, name: str, kinds: Collection[DeviceKind], *, without: Collection[str] = ()
+    ) -> None:
+        """Restore the stored devices of these kinds of an adapter section that starts while the hub runs, except the
+        ids in `without`."""
         read = partial(read_devices, self.document, self._registry.layout, self._ignore_malformed, begin=f"{name}:")
         devices = await asyncio.to_thread(read)
-        found = [each for each in devices if each.metadata.source == name and each.kind in kinds]
+        own = (each for each in devices if each.metadata.source == name and each.id not in without)
+        found = [each for each in own if each.kind in kinds]
         await in_steps(self._clock, self._registry.restore_section(found))
 
     def secrets_of(self, adapter: str) -> AdapterSecrets:

@@ -144,6 +144,20 @@ async def test_a_section_of_another_kind_takes_over_the_name(home: Home, tmp_pat
         assert (await home.app.post("/devices/lamp:light:0/command", ON)).status == 200
 
 
+async def test_a_section_of_another_kind_in_lua_shows_no_values_of_the_old_device(home: Home) -> None:
+    silent = 'return { name = "Silent", hook = function(ctx, request) return {} end }'
+    write(home.root, {"adapters/mine.lua": KIND, "adapters/silent.lua": silent})
+    home.save(VIRTUAL, MINE)
+    await home.reload()
+    await home.has("virtual:a", "mine:x")
+    home.save(VIRTUAL, '[adapters.mine]\ntype = "silent"\nbase_url = "http://127.0.0.1:9"\n')
+    assert (await home.reload())["sections"] == {"mine": "replaced"}
+    assert (await home.app.get("/devices/mine:x")).status == 404
+    home.save(VIRTUAL, MINE)
+    await home.reload()
+    await home.has("virtual:a", "mine:x")
+
+
 async def test_a_section_of_another_kind_deletes_no_values(home: Home) -> None:
     app = home.app
     await home.has("virtual:a")

@@ -148,7 +148,10 @@ async def test_a_server_that_is_not_a_broker_is_reported_and_a_packet_that_is_to
     ],
 )
 async def test_a_port_of_another_server_is_reported(is_reset: bool, hint: str) -> None:
+    connections: list[asyncio.StreamWriter] = []
+
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        connections.append(writer)
         try:
             await reader.read(1_000)
             if is_reset:
@@ -164,6 +167,9 @@ async def test_a_port_of_another_server_is_reported(is_reset: bool, hint: str) -
         port = server.sockets[0].getsockname()[1]
         async with losing(ours_at(port, timeout_secs=0.5), Impatient()) as (_, losses):
             assert (await losses.get()).endswith(hint)
+    for each in connections:
+        with suppress(OSError):
+            await each.wait_closed()
 
 
 @both_brokers

@@ -64,6 +64,8 @@ class Decider:
         return self.executor.skip(request, refusal.reason)
 
     def _check_conditions(self, definition: AutomationDefinition) -> Refusal | None:
+        if not definition.conditions:
+            return None
         instant = self._clock.now() if self._trust.is_trusted() else None
         return check_conditions(definition.conditions, self._environment, instant)
 

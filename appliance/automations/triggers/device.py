@@ -221,11 +221,13 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
         if name not in event.changed:
             return None
         value, is_baseline = device.attributes.get(name), name in event.baseline
-        previous, is_alarm = self.requirement.last_usable(event.known_before(name)), device.is_alarm(name)
+        previous = self.requirement.last_usable(event.known_before(name))
+        is_first = is_baseline or previous is None
+        is_alarm = is_first and device.is_alarm(name)
         assumed = (
             False if previous is None and is_alarm else previous
         )  # an alarm counts as off before its first value
-        if (is_baseline or previous is None) and not (is_alarm or self.at_start):
+        if is_first and not (is_alarm or self.at_start):
             return None
         if assumed is None and self.requirement.is_any:
             return None

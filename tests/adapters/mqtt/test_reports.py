@@ -87,6 +87,8 @@ ROWS: list[tuple[str, dict[str, Any], list[str], dict[str, Any], list[str]]] = [
      {"temperature": {"value": 20, "unit": "°C"}}, []),
     ("sensor", {**STATE, "device_class": "temperature", "unit_of_measurement": "C"}, ["20"],
      {"temperature": {"value": 20, "unit": "°C"}}, []),
+    ("sensor", {**STATE, "device_class": "TEMPERATURE", "unit_of_measurement": "°C"}, ["20"],
+     {"temperature": {"value": 20, "unit": "°C"}}, []),
     ("device_tracker", {**STATE, "source_type": "espresense"}, ["Kitchen"],
      {"presence": True, "custom.mqtt.zone": "Kitchen"}, []),
     ("device_tracker", {**STATE, "source_type": "espresense"}, ["not_home"], {"presence": False}, []),

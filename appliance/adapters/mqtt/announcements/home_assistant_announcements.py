@@ -116,14 +116,19 @@ def _object_id(name: str) -> str:
 
 
 def _based(config: Mapping[str, Any], base: Any) -> dict[str, Any]:
-    """Replace `~` at the start or end of each topic with the base topic, and omit `availability`."""
+    """Replace `~` at the start or end of each topic with the base topic, write classes in lower case, and omit
+    `availability`."""
     return {
-        key: _replaced(value, base)
-        if isinstance(base, str) and isinstance(value, str) and key.endswith("topic")
-        else value
+        key: _converted(key, value, base) if isinstance(value, str) else value
         for key, value in config.items()
         if key != "availability"
     }
+
+
+def _converted(key: str, value: str, base: Any) -> str:
+    if key in ("device_class", "state_class"):
+        return value.lower()
+    return _replaced(value, base) if isinstance(base, str) and key.endswith("topic") else value
 
 
 def _replaced(topic: str, base: str) -> str:

@@ -9,7 +9,8 @@ from appliance.lua.run_limits import RunLimits
 from appliance.lua_worker.protocol import Reason
 
 MAX_SLOWDOWN = 10
-"""Lua that gets little processor time, because the machine is busy, may run for this many times its limit."""
+"""Lua that gets little processor time, because the machine is busy or because Lua mostly reads, may run for this many
+times its limit."""
 
 
 class RunTimes:
@@ -71,7 +72,8 @@ class RunTimes:
         if self.cpu_secs_at_limit is None:
             self.cpu_secs_at_limit = cpu_secs + self._limits.max_cpu_secs
         longest = self._limits.max_cpu_secs * MAX_SLOWDOWN
-        secs, self.limit = min((longest, Reason.RUNNING_TIME), (left, Reason.BACKSTOP))
+        computing_left = max(0.0, self.computes_since + longest - now)
+        secs, self.limit = min((computing_left, Reason.RUNNING_TIME), (left, Reason.BACKSTOP))
         self.deadline = now + secs
         return self.cpu_secs_at_limit, secs
 

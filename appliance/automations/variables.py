@@ -6,6 +6,7 @@ from typing import Any
 
 import orjson
 from msgspec import Struct, convert
+from msgspec.json import decode
 from msgspec.structs import replace
 
 from appliance.automations.brake import Brake
@@ -14,6 +15,8 @@ from appliance.errors import Invalid, NotFound
 from appliance.home.bus import Bus
 from appliance.home.events import VariableChanged
 from appliance.home.values import Value, json_size, last_known, same
+from appliance.store.document import encode_values
+from appliance.store.file_format import EncodedChanges
 from appliance.store.record_keys import VARIABLE_PREFIX
 from appliance.store.records import read_all, skip
 from appliance.store.storage import DocumentReader, Storage
@@ -36,28 +39,31 @@ class Variable(Struct, frozen=True, kw_only=True):
 
 
 class StoredVariable(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A stored variable. `last` contains the last known values, like `Device.last` for an attribute."""
+    """A stored variable. A removed variable has no value. `last` contains the last known values, like `Device.last`
+    for an attribute."""
 
     value: Any = None
     last: tuple[Any, ...] = ()
 
+    @property
+    def known(self) -> tuple[Value, ...]:
+        """Return the current value and the last values."""
+        return self.last if self.value is None else (self.value, *self.last)
+
+    def encode(self) -> dict[str, Value] | None:
+        fields = {} if self.value is None else {"value": self.value}
+        return {**fields, "last": list(self.last)} if self.last else fields or None
+
 
 def read_variables(stored: DocumentReader) -> dict[str, StoredVariable]:
-    """Decode the stored variables by name. A removed variable has no value."""
+    """Decode the stored variables by name."""
     return read_all(stored, VARIABLE_PREFIX, lambda _, raw: convert(raw, StoredVariable), skip)
 
 
-class _Kept(Struct, frozen=True, kw_only=True):
-    """A variable in memory. A removed variable has no value. `size` is the size of the value as JSON."""
+class _Kept(StoredVariable, frozen=True, kw_only=True):
+    """A variable in memory. `size` is the size of the value as JSON."""
 
-    value: Value = None
     size: int = 0
-    last: tuple[Value, ...] = ()
-
-    @property
-    def known(self) -> tuple[Value, ...]:
-        """Return the current value and the last values, like `Device.last` for an attribute."""
-        return self.last if self.value is None else (self.value, *self.last)
 
 
 _NOTHING = _Kept()
@@ -98,8 +104,8 @@ class Variables:
         self._watched = names
         for name, kept in [*self._kept.items()]:
             if kept.last and name not in names:
-                self._keep(name, replace(kept, last=()))
-                self._storage.put_later(VARIABLE_PREFIX + name, _stored(kept.value, ()))
+                self._keep(name, forgotten := replace(kept, last=()))
+                self._storage.put_later(VARIABLE_PREFIX + name, forgotten.encode())
 
     def list_all(self) -> list[Variable]:
         """Return every variable, sorted by name."""
@@ -124,8 +130,9 @@ class Variables:
         size = self._check(name, value)
         for each in self._pending:
             each.is_outdated |= each.name == name
-        self._storage.put_later(VARIABLE_PREFIX + name, _stored(value, self._last_after(name, value)))
-        self._apply(name, value, size, source)
+        kept = self._change(name, value, size, {})
+        self._storage.put_later(VARIABLE_PREFIX + name, kept.encode())
+        self._apply(name, kept, source)
 
     async def set_durable(self, name: str, value: Value, source: str) -> None:
         """Like `set`, but store the value first. Raise `StoreFailed` if storage fails."""
@@ -134,15 +141,24 @@ class Variables:
         await self._tasks.finish(self._set_durable(pending, value, source), f"setting of the variable {name}")
 
     async def _set_durable(self, pending: _Pending, value: Value, source: str) -> None:
-        name = pending.name
+        key, kept = VARIABLE_PREFIX + pending.name, _NOTHING
+
+        def prepare(batch: EncodedChanges) -> EncodedChanges:
+            nonlocal kept
+            if pending.is_outdated:
+                return {}
+            kept = self._change(pending.name, value, pending.size, batch)
+            return encode_values({key: kept.encode()})
+
+        def commit() -> None:
+            if not pending.is_outdated:
+                self._apply(pending.name, kept, source)
+
         try:
-            if pending.is_outdated:  # the variable was set again, so the flush writes the later value
-                return
-            await self._storage.put_many({VARIABLE_PREFIX + name: _stored(value, self._last_after(name, value))})
+            if not pending.is_outdated:  # otherwise, the flush writes the later value
+                await self._storage.change(prepare, commit, replaces=[key])
         finally:
             self._pending.remove(pending)
-        if not pending.is_outdated:
-            self._apply(name, value, pending.size, source)
 
     def _check(self, name: str, value: Value) -> int:
         """Return the size of the value as JSON. Raise `Invalid` if the name or value is wrong, or if the existing
@@ -166,16 +182,23 @@ class Variables:
             taken[each.name] = max(taken.get(each.name, 0), each.size)
         return taken
 
-    def _apply(self, name: str, value: Value, size: int, source: str) -> None:
-        before = self._kept.get(name, _NOTHING)
-        self._keep(name, _Kept(value=value, size=size, last=self._last_after(name, value)))
-        if not same(before.value, value):
-            self._brake.note_effect(source, "variable", name)
-            event = VariableChanged(name=name, value=value, previous=before.value, known=before.known)
-            self._bus.publish(event)
+    def _change(self, name: str, value: Value, size: int, batch: EncodedChanges) -> _Kept:
+        """Return the variable after the change. `batch` contains the earlier changes that are stored together with
+        this change."""
+        if name not in self._watched:
+            return _Kept(value=value, size=size)
+        before: StoredVariable = self._kept.get(name, _NOTHING)
+        if (key := VARIABLE_PREFIX + name) in batch:
+            before = decode(batch[key] or b"{}", type=StoredVariable)
+        return _Kept(value=value, size=size, last=last_known(value, before.known))
 
-    def _last_after(self, name: str, value: Value) -> tuple[Value, ...]:
-        return last_known(value, self._kept.get(name, _NOTHING).known) if name in self._watched else ()
+    def _apply(self, name: str, kept: _Kept, source: str) -> None:
+        before = self._kept.get(name, _NOTHING)
+        self._keep(name, kept)
+        if not same(before.value, kept.value):
+            self._brake.note_effect(source, "variable", name)
+            event = VariableChanged(name=name, value=kept.value, previous=before.value, known=before.known)
+            self._bus.publish(event)
 
     def _keep(self, name: str, kept: _Kept) -> None:
         if kept.value is None and not kept.last:
@@ -193,8 +216,3 @@ def check_variable(name: str, value: Value) -> int:
     if value is None:
         return 0
     return json_size(f"variable '{name}': the value", value, MAX_VALUE_BYTES)
-
-
-def _stored(value: Value, last: tuple[Value, ...]) -> dict[str, Value] | None:
-    fields = {} if value is None else {"value": value}
-    return {**fields, "last": list(last)} if last else fields or None

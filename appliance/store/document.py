@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
 from datetime import datetime
 from functools import partial
@@ -27,12 +27,8 @@ from appliance.store.document_files import DocumentFiles, explain_os_error
 from appliance.store.file_format import EncodedChanges
 from appliance.store.overlay import Overlay
 from appliance.store.recovery import Recovered, unreadable
-from appliance.store.storage import items_of
+from appliance.store.storage import Prepare, items_of
 from appliance.store.store_thread import StoreThread
-
-Prepare = Callable[[EncodedChanges], EncodedChanges]
-"""Returns the changes to store. The argument contains the earlier changes in the same batch. All changes of a batch
-get the same mapping; a retry gets a new mapping. If the function raises an exception, the change is rejected."""
 
 log = logging.getLogger("store")
 
@@ -116,18 +112,11 @@ class Document:
         """Change all keys, or no key if storage fails. The value None removes a key.
 
         Return after the change is durable. If the card rejects the change, raise `StoreFailed` and leave the document
-        unchanged. Raise `TypeError` if a key or value cannot be JSON. Once the new values are stored, earlier overlay
-        values of these keys are discarded.
+        unchanged. Raise `TypeError` if a key or value cannot be JSON.
         """
-        if not changes:
-            return
-        encoded = encode_values(changes)
-        outdated = self._overlay.take_out(changes)
-        try:
-            await self.change(lambda _: encoded)
-        except Exception:
-            self._overlay.put_back(outdated)
-            raise
+        if changes:
+            encoded = encode_values(changes)
+            await self.change(lambda _: encoded, replaces=changes)
 
     def put_later(self, key: str, value: dict[str, Any] | None, *, is_minor: bool = False) -> None:
         """Write the value with the next flush if it differs from the stored value. The value None removes the key.
@@ -164,13 +153,17 @@ class Document:
         finally:
             self._overlay.end_flush(is_stored=is_stored)
 
-    async def change(self, prepare: Prepare, commit: Callable[[], None] | None = None) -> None:
+    async def change(
+        self, prepare: Prepare, commit: Callable[[], None] | None = None, *, replaces: Iterable[str] = ()
+    ) -> None:
         """Store the changes that `prepare` returns, then call `commit` to apply them. For errors, see `put_many`.
 
         Changes are prepared and committed in order; concurrent changes share one sync. A started change finishes even
         if the caller is cancelled. Exceptions of `prepare` are raised to the caller. If the card rejects earlier
-        changes in the batch, `prepare` is called again without these changes.
+        changes in the batch, `prepare` is called again without these changes. Once the changes are stored,
+        earlier overlay values of the keys `replaces` are discarded.
         """
+        outdated = self._overlay.take_out(replaces)
         loop = asyncio.get_running_loop()
         waiting = _Waiting(prepare, commit, loop.create_future())
         self._waiting.append(waiting)
@@ -179,6 +172,9 @@ class Document:
             loop.call_soon(self._write)  # share a record with other changes in this loop iteration
         try:
             await waiting.done
+        except Exception:
+            self._overlay.put_back(outdated)
+            raise
         finally:
             del waiting  # a variable that refers to a raised exception forms a cycle with the exception's traceback
 

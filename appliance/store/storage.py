@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
 import orjson
+
+from appliance.store.file_format import EncodedChanges
+
+Prepare = Callable[[EncodedChanges], EncodedChanges]
+"""Returns the changes to store. The argument contains the earlier changes in the same batch. All changes of a batch
+get the same mapping; a retry gets a new mapping. If the function raises an exception, the change is rejected."""
 
 
 class DocumentReader(Protocol):
@@ -26,6 +32,12 @@ class Storage(DocumentReader, Protocol):
 
     async def put_many(self, changes: Mapping[str, Any]) -> None:
         """Store the values. Return after the values are durable, or raise `StoreFailed`."""
+
+    async def change(
+        self, prepare: Prepare, commit: Callable[[], None] | None = None, *, replaces: Iterable[str] = ()
+    ) -> None:
+        """Store the changes that `prepare` returns, then call `commit`. Once they are stored, values of the keys
+        `replaces` that waited for a flush are discarded. Raise `StoreFailed` on failure."""
 
     def is_being_flushed(self, key: str) -> bool:
         """Return whether a running flush writes the key. If so, the key's stored value is outdated."""
@@ -54,6 +66,14 @@ class DocumentSnapshot:
 
     async def put_many(self, changes: Mapping[str, Any]) -> None:
         """Discard the changes."""
+
+    async def change(
+        self, prepare: Prepare, commit: Callable[[], None] | None = None, *, replaces: Iterable[str] = ()
+    ) -> None:
+        """Discard the changes, and call `commit`."""
+        prepare({})
+        if commit is not None:
+            commit()
 
     def is_being_flushed(self, key: str) -> bool:
         return False

@@ -13,8 +13,10 @@ from appliance.automations.variables import Variables
 from appliance.errors import Invalid
 from appliance.home.bus import Bus
 from appliance.home.events import VariableChanged
+from appliance.store.document import open_document
 from tests.fakes.automations import Card, automation, bench
 from tests.fakes.clock import VirtualClock
+from tests.fakes.disk import RecordingDisk
 
 WHO = "variables"
 
@@ -94,6 +96,24 @@ async def test_the_last_value_wins_over_an_unsaved_earlier_one(is_bad: bool) -> 
     shelf.variables.set("n", 3, WHO)
     await asyncio.gather(first, return_exceptions=True)
     assert shelf.variables.find("n") == 3 and shelf.card.values["variable/n"] == {"value": 3}
+
+
+@pytest.mark.parametrize("values", [(5, None), (5, "x", None), (None, 5, None), ("x", None, 7)])
+async def test_changes_at_the_same_time_store_the_last_known_values(values: tuple[Any, ...]) -> None:
+    """A restart reads the same values as without the restart."""
+    async with open_document(RecordingDisk(), VirtualClock()) as document:
+        bus = Bus()
+        variables = Variables(document, bus, Brake(bus, VirtualClock()))
+        variables.watch(frozenset({"n"}))
+        await variables.set_durable("n", 3, WHO)
+        await asyncio.gather(*(variables.set_durable("n", value, WHO) for value in values))
+        again = Variables(document, bus, Brake(bus, VirtualClock()))
+        changes: list[VariableChanged] = []
+        bus.listen(changes.append, VariableChanged)  # type: ignore[arg-type]
+        for each in (variables, again):
+            each.watch(frozenset({"n"}))
+            each.set("n", 9, WHO)
+        assert changes[0].known == changes[1].known != ()
 
 
 async def test_an_automation_that_changes_its_own_variable_is_paused(tmp_path: Path) -> None:

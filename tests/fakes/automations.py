@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -31,6 +31,7 @@ from appliance.lua.lua_run import Failure
 from appliance.lua.source import Source
 from appliance.lua.trace import Trace
 from appliance.store.clock_trust import ClockTrust
+from appliance.store.storage import Prepare
 from appliance.tables.checks import Function
 from tests.automations.homes import BERLIN, NOW
 from tests.fakes.clock import VirtualClock
@@ -149,6 +150,14 @@ class Card:
         await asyncio.sleep(0)
         if self.is_bad:
             raise StoreFailed("the card is full")
+
+    async def change(
+        self, prepare: Prepare, commit: Callable[[], None] | None = None, *, replaces: Iterable[str] = ()
+    ) -> None:
+        changes = prepare({})
+        await self.put_many({key: None if value is None else json.loads(value) for key, value in changes.items()})
+        if commit is not None:
+            commit()
 
     def is_being_flushed(self, _: str) -> bool:
         """Return False, because a flush takes no time."""

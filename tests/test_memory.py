@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import sys
 import weakref
 
 from msgspec.structs import replace
@@ -111,3 +112,26 @@ def test_objects_from_before_and_after_malloc_are_freed_and_enlarged() -> None:
         each.extend(range(100))
         each[:] = each[:3]
     assert before == after and sum(map(len, before)) == 3000
+
+
+def test_names_of_attributes_are_freed_when_memory_is_returned() -> None:
+    """Python's type cache refers to names that C code creates, and each name may keep a page in use."""
+
+    async def pack() -> bool:
+        return False
+
+    async def work() -> bool:
+        clock = VirtualClock()
+        returning = asyncio.get_running_loop().create_task(return_unused(clock, pack))
+        await clock.advance(5, sleepers=1)
+        blocks = [bytes(1024) for _ in range(4 * GROWTH_BYTES // 1024)]
+        names = ["".join(("attribute_", str(number))) for number in range(100)]
+        alone = sum(map(sys.getrefcount, names))
+        assert not any(hasattr(Node, name) for name in names)
+        cached = sum(map(sys.getrefcount, names))
+        await clock.advance(30, sleepers=1)
+        returning.cancel()
+        await asyncio.wait({returning})
+        return bool(blocks) and sum(map(sys.getrefcount, names)) == alone < cached
+
+    assert run(work())

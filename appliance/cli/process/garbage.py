@@ -6,6 +6,7 @@ While the hub works, collections are short. After many requests, there are addit
 from __future__ import annotations
 
 import gc
+import sys
 from collections.abc import Awaitable, Callable
 
 from appliance.allocator import resident_bytes, return_pages
@@ -79,5 +80,8 @@ async def return_unused(clock: Clock, pack: Callable[[], Awaitable[bool]]) -> No
         if await pack() and sum(len(gc.get_objects(each)) for each in range(3)) < MAX_COLLECTED:
             gc.collect()  # this collection also empties Python's free lists, whose tuples keep pages in use
         if resident_bytes() > least + GROWTH_BYTES:
+            # the cache refers to up to 4,096 names that C code has created, such as copies of `utcoffset`; each name
+            # keeps a page in use
+            sys._clear_type_cache()  # noqa: SLF001 - public in Python's documentation
             return_pages()
         least = min(least, resident_bytes())

@@ -351,8 +351,9 @@ class Worker(asyncio.BufferedProtocol):
         now = self._settings.machine.monotonic()
         late = [each for each in self._runs.values() if each not in self._running and now >= each.times.deadline]
         if stuck:
+            if self._process is None or not self._process.is_halted():  # no file is the cause of a halted process
+                self._on_stuck({each.source for each in stuck})
             self.kill(f"the Lua worker was killed, because {stuck[0].name} could not be stopped")
-            self._on_stuck({each.source for each in stuck})
         for run in stuck:
             run.expire(is_running=True)
             self.leave(run)

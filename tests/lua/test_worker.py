@@ -15,6 +15,7 @@ import pytest
 
 from appliance.errors import ExecutionCancelled, ScriptFailed
 from appliance.lua.run_limits import RunLimits
+from appliance.lua.stuck_files import MAX_STUCK
 from appliance.lua.worker import MAX_BEGUN, MAX_FRAMES_AT_ONCE, MAX_IDLE_GROWTH_BYTES, MAX_RUNNING
 from appliance.lua.worker_pool import WorkerPool
 from tests.fakes.patience import until
@@ -151,6 +152,19 @@ async def test_a_hanging_worker_is_killed_and_its_sleeping_executions_are_answer
             async with asyncio.timeout(PATIENCE):
                 await ended(running)
         assert (await run(pool, TRIVIAL)).asked
+
+
+async def test_a_halted_worker_blocks_no_file() -> None:
+    endless = scene("print('on') while true do end")
+    async with open_pool(RunLimits(max_cpu_secs=60.0)) as pool:
+        for _ in range(MAX_STUCK + 1):
+            notes = Notes()
+            running = start(pool, endless, notes, name="scene:x")
+            await until(lambda notes=notes: notes.printed)  # type: ignore[misc]
+            os.kill(pid_of(pool), signal.SIGSTOP)
+            running.stop_after_call()
+            with pytest.raises(ExecutionCancelled):
+                await ended(running)
 
 
 @pytest.mark.usefixtures("whole_workers")

@@ -142,5 +142,8 @@ async def home(folder: Path, count: int, seed: int, signals: tuple[signal.Signal
 @pytest.mark.parametrize("homes", [3, pytest.param(10, marks=pytest.mark.release)])
 async def test_no_execution_is_lost_when_signals_hit_the_worker(homes: int, tmp_path: Path) -> None:
     signals = (*DEADLY * 6, signal.SIGSTOP)
-    kills = await asyncio.gather(*(home(tmp_path / str(each), 25, 100 + each, signals) for each in range(homes)))
-    assert sum(kills) > 12 * homes
+    async with asyncio.TaskGroup() as group:  # if a home fails, the group stops the other homes in order
+        running_homes = [
+            group.create_task(home(tmp_path / str(each), 25, 100 + each, signals)) for each in range(homes)
+        ]
+    assert sum(each.result() for each in running_homes) > 12 * homes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import hashlib
 import logging
 import os
@@ -31,6 +32,9 @@ from appliance.store.storage import Storage
 from appliance.tables.fields import line_at
 from appliance.tables.toml_lines import line_finder
 from appliance.tasks import Tasks
+
+_REFUSED = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
+_PERMISSION_HINT = '; allow the hub to write its files, as "Edit on the page" in docs/systemd.md describes'
 
 
 class _VersionKey(Struct, frozen=True):
@@ -237,7 +241,10 @@ class HomeFiles:
         try:
             await self._run(work)
         except OSError as error:
-            raise StoreFailed(f"{location.path} cannot be written: {reason_of(error)}; nothing was changed") from None
+            hint = _PERMISSION_HINT if error.errno in _REFUSED else ""
+            raise StoreFailed(
+                f"{location.path} cannot be written: {reason_of(error)}; nothing was changed{hint}"
+            ) from None
 
     async def _reload(self, location: FileLocation) -> Reloaded | None:
         reload = self._reload_valid.get(location.kind)

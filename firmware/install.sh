@@ -177,8 +177,7 @@ make_folders() {
 	fi
 	mkdir -p "$CONFIG_DIR/config" "$DATA_DIR"
 	if [ ! -e "$CONFIG_DIR/config/default.toml" ]; then
-		extract "$1" site-packages/appliance/bundled/ "$CONFIG_DIR/config/"
-		mkdir -p "$CONFIG_DIR/config/automations" # the archive has no empty folders
+		try "$1" init "$CONFIG_DIR" >/dev/null || fail 73 "the configuration could not be written to $CONFIG_DIR/config"
 		say "the configuration is in $CONFIG_DIR/config"
 	fi
 	# Only root and the hub may read the configuration, because it can contain the master key. After the first

@@ -312,9 +312,13 @@ def test_a_sysupgrade_keeps_a_whole_home(root: Root, single_file: Path) -> None:
 @pytest.mark.release
 def test_an_image_under_construction_gets_the_bundled_configuration(root: Root, single_file: Path) -> None:
     put_in(root, "lares.pyz", single_file)
+    (root.folder / "etc" / "localtime").unlink(missing_ok=True)
+    (root.folder / "etc" / "localtime").symlink_to("/usr/share/zoneinfo/Europe/Berlin")
     message = root.install_sh()
     assert "the configuration is in /etc/lares/config" in message and "systemctl enable --now lares" in message
-    assert root.read("etc/lares/config/default.toml") == (ROOT / "config" / "default.toml").read_bytes()
+    bundled = (ROOT / "config" / "default.toml").read_text()
+    here = bundled.replace('timezone = "UTC"', 'timezone = "Europe/Berlin"')
+    assert root.read("etc/lares/config/default.toml").decode() == here != bundled
     assert (root.folder / "etc/lares/config/automations").is_dir()
     assert not list((root.folder / "tmp").iterdir()) and not list((root.folder / "var" / "tmp").iterdir())
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
 from importlib import import_module
@@ -36,22 +37,36 @@ def load_zone(name: str) -> ZoneInfo:
         near = nearest(name, zone_names())
         hint = suggest(near, "names look like Europe/Berlin")
         raise Invalid(f"{format_value(name)} is not a time zone{hint}")
-    path, start, size = find_zone(name)
-    with path.open("rb") as file:
-        file.seek(start)
-        return ZoneInfo.from_file(BytesIO(file.read(size)), key=name)
+    return ZoneInfo.from_file(BytesIO(read_zone(name)), key=name)
+
+
+def read_zone(name: str, folder: Path = TZDATA) -> bytes:
+    """Return the zone's data."""
+    path, start, size = find_zone(name, folder)
+    file = _open_joined(folder)
+    return path.read_bytes() if file is None else os.pread(file, size, start)
 
 
 def find_zone(name: str, folder: Path = TZDATA) -> tuple[Path, int, int]:
     """Return the file with the zone's data, and the offset and the size of the data in this file."""
-    joined = folder / JOINED_ZONES
-    try:
-        with joined.open("rb") as file:
-            start, size = orjson.loads(file.readline())[name]
-            return joined, file.tell() + start, size
-    except FileNotFoundError:
+    file = _open_joined(folder)
+    if file is None:
         path = folder / "zoneinfo" / name
         return path, 0, path.stat().st_size
+    index = os.pread(file, os.fstat(file).st_size, 0).partition(b"\n")[0]
+    start, size = orjson.loads(index)[name]
+    return folder / JOINED_ZONES, len(index) + 1 + start, size
+
+
+@cache
+def _open_joined(folder: Path) -> int | None:
+    """Open the file with all zones, if it exists. The file remains open, because a command of root cannot open it
+    after the command has switched to the hub's user."""
+    try:
+        with (folder / JOINED_ZONES).open("rb") as file:
+            return os.dup(file.fileno())
+    except FileNotFoundError:
+        return None
 
 
 def _zone(value: Any) -> ZoneInfo:

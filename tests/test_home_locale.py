@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import zoneinfo
 from datetime import date
+from pathlib import Path
 
 import pytest
 
 from appliance.errors import Invalid
-from appliance.home_locale import Locale, load_zone, zone_names
+from appliance.home_locale import JOINED_ZONES, Locale, load_zone, read_zone, zone_names
 from tests.automations.homes import BERLIN, NOWHERE, at
 from tests.fakes.rows import each_row
 
@@ -20,6 +21,13 @@ def test_time_zones_do_not_come_from_the_box() -> None:
         assert load_zone.__wrapped__("Asia/Kathmandu").key == "Asia/Kathmandu"
     finally:
         zoneinfo.reset_tzpath(to=path)
+
+
+def test_every_zone_can_be_read_after_root_has_become_another_user(tmp_path: Path) -> None:
+    (tmp_path / JOINED_ZONES).write_bytes(b'{"UTC":[0,3],"Europe/Berlin":[3,4]}\nutchere')
+    assert read_zone("UTC", tmp_path) == b"utc"
+    (tmp_path / JOINED_ZONES).unlink()  # root can no longer open the file, either
+    assert read_zone("Europe/Berlin", tmp_path) == b"here"
 
 
 @pytest.mark.slow

@@ -33,7 +33,7 @@ a half keep-alive times."""
 MAX_FLOOD_SECS = 600.0
 """Time limit for the acknowledgement of a request while messages arrive."""
 
-MAX_BUFFERED_BYTES = 64 * 1024 * 1024
+MAX_BUFFERED_BYTES = 16 * 1024 * 1024
 """Maximum number of bytes that are read ahead. Beyond this number, the broker has to wait."""
 
 MAX_MQTT_PACKET_BYTES = 2 * 1024 * 1024
@@ -83,6 +83,11 @@ class BufferedSocket:
                     return
         except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
             self._is_drained = True
+
+    def close(self) -> None:
+        """Close the socket and discard the unread data. The error of a lost connection may keep this object alive."""
+        self._sock.close()
+        self._data = bytearray()
 
     def skip(self, size: int) -> None:
         """Skip this number of unread bytes."""

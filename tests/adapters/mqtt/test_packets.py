@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import socket
 
-from appliance.adapters.mqtt.aiomqtt_client import BufferedSocket, Client, parse_message
+from appliance.adapters.mqtt.aiomqtt_client import (
+    CHUNK_BYTES,
+    MAX_BUFFERED_BYTES,
+    BufferedSocket,
+    Client,
+    parse_message,
+)
 from appliance.adapters.mqtt.messages import Received
 from tests.fakes.rows import each_row
 
@@ -82,3 +89,19 @@ async def test_a_socket_that_is_closed_while_a_packet_waits_causes_no_error_in_a
         await asyncio.sleep(0)
         await client.close(1)
     assert failures == []
+
+
+async def test_a_full_buffer_makes_the_broker_wait_and_closing_frees_it() -> None:
+    ours, theirs = socket.socketpair()
+    for each in (ours, theirs):
+        each.setblocking(False)
+    with ours, theirs:
+        buffered = BufferedSocket(ours, asyncio.get_running_loop())
+        with contextlib.suppress(BlockingIOError):
+            while theirs.send(MESSAGE * 10_000):
+                buffered.fill()
+        assert MAX_BUFFERED_BYTES <= buffered.pending() <= MAX_BUFFERED_BYTES + CHUNK_BYTES
+        assert ours.recv(1), "the rest waits in the socket"
+        buffered.close()
+        assert ours.fileno() == -1
+        assert len(buffered._data) == 0, "the error of a lost connection may keep the buffer alive"

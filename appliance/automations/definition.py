@@ -100,6 +100,8 @@ def parse(table: Table, locale: Locale, now: datetime, default_max: int) -> Auto
             )
     policy = _policy(table, triggers)
     mode = table.take("mode", mode_check(default_max))
+    if policy.cooldown_secs and mode is not None and mode.type in (ModeType.QUEUED, ModeType.RESTART):
+        table.warn("mode", "has no effect, because state.cooldown_secs ignores every trigger during a run")
     enabled = table.take("enabled", boolean)
     table.need("execute", function)
     table.refuse_others("a field of an automation", _hint_of_field)

@@ -394,6 +394,11 @@ def test_a_weekday_by_number_and_an_impossible_schedule_cause_warnings() -> None
     assert resumed.definition is not None
     assert resumed.warnings == ("state.resumable_schedule has no effect, because no trigger has a schedule",)
     assert read(table(state={"resumable_schedule": True})).warnings == ()
+    for mode, has_effect in (("queued", False), ({"type": "restart"}, False), ("single", True), ("parallel", True)):
+        expected = "mode has no effect, because state.cooldown_secs ignores every trigger during a run"
+        found = read(table(mode=mode, state={"cooldown_secs": 5})).warnings
+        assert found == (() if has_effect else (expected,)), mode
+        assert read(table(mode=mode, state={"dedupe_window_secs": 5})).warnings == ()
 
 
 NAMES = (

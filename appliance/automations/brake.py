@@ -16,6 +16,7 @@ from itertools import takewhile
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from appliance.automations.names.named_things import SubjectKind
 from appliance.automations.requirement import Requirement
 from appliance.clock import Clock
 from appliance.home.bus import Bus
@@ -32,9 +33,6 @@ log = logging.getLogger("automations")
 
 _NO_CAUSES: frozenset[str] = frozenset()
 _ANY = Requirement()
-
-_Subject = tuple[str, ...]
-"""A kind and the names of the thing that changes, such as `("device", device_id, attribute)` or `("timer", name)`."""
 
 
 class _Effect(Struct, frozen=True):
@@ -63,13 +61,14 @@ class Brake:
         self._max_runs = max_runs
         self._secs = secs
         self._records: dict[str, _BrakeRecord] = {}
-        self._effects: dict[_Subject, _Effect] = {}
+        self._effects: dict[tuple[str, ...], _Effect] = {}
         bus.listen(self._on_event, CommandStarted, DeviceStateChanged)
 
-    def note_effect(self, source: str, *subject: str, expected: Requirement = _ANY) -> None:
+    def note_effect(self, source: str, kind: SubjectKind, *names: str, expected: Requirement = _ANY) -> None:
         """Record that an execution (`automation:x` or `scene:x`) changes a subject, such as a variable. If an
         automation runs a scene, the automation is the cause of the scene's effects."""
         if causes := self._causes_behind(source):
+            subject = (kind, *names)
             self._note(subject, causes | self._causes_of(subject), expected)
 
     def note_invoke(self, source: str, payload: Mapping[str, Value]) -> None:
@@ -79,7 +78,7 @@ class Brake:
         for name, value in attributes.items() if isinstance(attributes, Mapping) else ():
             self._note_command(source, device_id, name, Requirement(equals=value))
         if "event" in payload:
-            self.note_effect(source, "device_event", device_id, str(payload["event"]))
+            self.note_effect(source, "event", device_id, str(payload["event"]))
 
     def _on_event(self, event: Event) -> None:
         if isinstance(event, CommandStarted):
@@ -111,7 +110,7 @@ class Brake:
             self._note(("device", device.id, attribute), causes)
         self._note(("device", device.id), everything)
 
-    def _note(self, subject: _Subject, causes: frozenset[str], expected: Requirement = _ANY) -> None:
+    def _note(self, subject: tuple[str, ...], causes: frozenset[str], expected: Requirement = _ANY) -> None:
         """Store the causes of the subject's latest change, and remove expired records."""
         self._effects.pop(subject, None)
         if causes:
@@ -131,15 +130,15 @@ class Brake:
         record = self._records.get(id_)
         return (_NO_CAUSES if record is None else record.causes) | {id_}
 
-    def apply(self, automation_id: str, event: Mapping[str, Value]) -> str | None:
-        """Return why the automation must not run for the event now, or None if it may run. If the automation has
-        reached a limit, pause it."""
+    def apply(self, automation_id: str, subject: tuple[str, ...]) -> str | None:
+        """Return why the automation must not run for a change of the subject now, or None if it may run. If the
+        automation has reached a limit, pause it."""
         record, now = self._records.get(automation_id), self._clock.monotonic()
         if record is None:
             return None
         if now < record.paused_until:
             return f"brake: it triggered itself too often; paused for {record.paused_until - now:.0f} s more"
-        limit = self._limit_reached(record, now) if automation_id in self._causes_of(_subject_of(event)) else None
+        limit = self._limit_reached(record, now) if automation_id in self._causes_of(subject) else None
         if limit is None:
             return None
         record.paused_until = now + PAUSE_SECS
@@ -148,9 +147,9 @@ class Brake:
         log.error("automation '%s': %s", automation_id, sentence)
         return f"brake: {sentence}"
 
-    def note_execution(self, automation_id: str, event: Mapping[str, Value]) -> None:
-        """If the automation caused the event itself, count the execution towards `max_runs`."""
-        causes = self._causes_of(_subject_of(event))
+    def note_execution(self, automation_id: str, subject: tuple[str, ...]) -> None:
+        """If the automation caused the subject's change itself, count the execution towards `max_runs`."""
+        causes = self._causes_of(subject)
         if automation_id in causes:
             record = self._records.setdefault(automation_id, _BrakeRecord())
             record.runs.append(self._clock.monotonic())
@@ -172,23 +171,12 @@ class Brake:
             record.runs.popleft()
         return next((limit for limit in limits if sum(now - at <= limit[1] for at in record.runs) >= limit[0]), None)
 
-    def _causes_of(self, subject: _Subject) -> frozenset[str]:
+    def _causes_of(self, subject: tuple[str, ...]) -> frozenset[str]:
         """Return the automations that caused the subject's latest change."""
         found = self._effects.get(subject)
         if found is None or self._clock.monotonic() - found.at > self._secs:
             return _NO_CAUSES
         return found.causes
-
-
-def _subject_of(event: Mapping[str, Value]) -> _Subject:
-    """Return the subject whose change caused the event."""
-    names: tuple[str, ...] = ("name",)
-    kind = str(event.get("type")).removesuffix("_change")
-    if kind in ("device_state", "weather_state"):
-        kind, names = "device", ("device_id", "attribute")
-    elif kind == "device_event":
-        names = ("device_id", "event")
-    return (kind, *(str(event[name]) for name in names if name in event))
 
 
 def _expected_of(command: Command) -> Requirement:

@@ -46,12 +46,12 @@ class Decider:
         prevents the run, record the reason."""
         file, definition = active.file, active.file.definition
         event = match.event if active.trigger.id is None else {**match.event, "trigger_id": active.trigger.id}
-        refusal = self._apply_rules(definition, self._states.of(definition.id), event)
+        refusal = self._apply_rules(definition, self._states.of(definition.id), event, match.subject)
         request = _request(file, event, refusal)
         if refusal is not None:
             self.executor.skip(request, refusal.reason)
         elif self.executor.submit(request, self._on_end).decision is not Decision.DROP:
-            self._brake.note_execution(definition.id, event)
+            self._brake.note_execution(definition.id, match.subject)
 
     async def run_by_hand(self, file: LoadedFile[AutomationDefinition], event: TriggerEvent) -> ExecutionEntry:
         """Run the automation if its conditions hold, and wait until it ends. Ignore the automation's mode, policy,
@@ -59,7 +59,7 @@ class Decider:
         refusal = self._check_conditions(file.definition)
         request = _request(file, event, refusal, by_hand=True)
         if refusal is None:
-            self._brake.note_execution(file.definition.id, {})  # the effects of this run have no other cause
+            self._brake.note_execution(file.definition.id, ())  # the effects of this run have no other cause
             return await asyncio.shield(self.executor.submit(request, self._on_end).ended)
         return self.executor.skip(request, refusal.reason)
 
@@ -70,13 +70,13 @@ class Decider:
         return check_conditions(definition.conditions, self._environment, instant)
 
     def _apply_rules(
-        self, definition: AutomationDefinition, state: AutomationState, event: TriggerEvent
+        self, definition: AutomationDefinition, state: AutomationState, event: TriggerEvent, subject: tuple[str, ...]
     ) -> Refusal | None:
         """Apply the switch, the brake, the conditions, and the policy. The brake may begin a pause, and the policy
         stores its decision."""
         if not state.is_enabled:
             return DISABLED
-        if (reason := self._brake.apply(definition.id, event)) is not None:
+        if (reason := self._brake.apply(definition.id, subject)) is not None:
             return Refusal(reason)
         if (refusal := self._check_conditions(definition)) is not None:
             return refusal

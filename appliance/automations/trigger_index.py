@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable
 
 from appliance.automations.active_triggers import ActiveTrigger
-from appliance.automations.names.named_things import Subject
+from appliance.automations.names.named_things import Subject, SubjectKind
 from appliance.automations.triggers.event import SUBJECTS
 from appliance.automations.waits import Waits
 from appliance.home import events
@@ -48,10 +48,10 @@ class TriggerIndex:
             known = self._members[group_id] = group, frozenset(group.members)
         return known[1]
 
-    def of_subject(self, kind: str, name: str) -> list[ActiveTrigger]:
+    def of_subject(self, kind: SubjectKind, name: str) -> list[ActiveTrigger]:
         return self._by_subject.get((kind, name), [])
 
-    def names_of(self, kind: str) -> frozenset[str]:
+    def names_of(self, kind: SubjectKind) -> frozenset[str]:
         """Return the names of this kind of subject that triggers listen to."""
         return frozenset(name for each, name in self._by_subject if each == kind)
 

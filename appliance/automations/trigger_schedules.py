@@ -108,7 +108,7 @@ class TriggerSchedules:
             return
         if active.resumes and self._trust.is_trusted():
             self._store_fired(active, trigger, due)
-        self._fire(active, Match(event=trigger.event_at(due)))
+        self._fire(active, Match(event=trigger.event_at(due), subject=()))
 
     def _last(self, active: ActiveTrigger, trigger: TimedTrigger) -> datetime | None:
         return self._states.of(active.id).fired.get(schedule_key_of(trigger))

@@ -84,7 +84,7 @@ class Waits:
         stored = self._states.of(active.id).waits.get(active.wait_key(device.id))
         if stored is None or device.id in active.waits:
             return
-        pending = Match(event=stored["event"])
+        pending = trigger.match_of(device.id, stored["event"])
         is_meant = trigger.devices.include(device, self._registry)
         outcome = trigger.resume(pending, device) if is_meant else WaitOutcome.ENDS
         if isinstance(outcome, Match):

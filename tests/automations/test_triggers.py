@@ -118,7 +118,8 @@ def test_without_an_attribute_every_change_of_the_device_matches_once_and_has_no
     trigger = DeviceTrigger(devices=Devices(ids=(LAMP,)))
     after = {"power": "on", "brightness": 2}
     assert trigger.match(change({"power": "off", "brightness": 1}, after)) == Match(
-        event={"type": "device_state_change", "device_id": LAMP, "attributes": after}
+        event={"type": "device_state_change", "device_id": LAMP, "attributes": after},
+        subject=("device", LAMP),
     )
     assert trigger.match(change({"power": "off"}, {})) is not None
     assert trigger.match(change(None, after)) is None

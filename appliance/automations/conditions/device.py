@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
+from typing import Literal
 
 from msgspec.structs import replace
 
@@ -115,9 +116,8 @@ class PlaceState(Condition, frozen=True, kw_only=True):
         return None if place_id is None else cls(type=kind, place_id=place_id, min_devices=least, max_devices=most)
 
     @property
-    def place(self) -> str:
-        """Return the kind of place: `room` or `group`."""
-        return self.type.removesuffix("_state")
+    def place(self) -> Literal["room", "group"]:
+        return "room" if self.type == "room_state" else "group"
 
     def names(self) -> list[NamedThing]:
         return [NamedThing(f"{self.place}_id", self.place, self.place_id)]

@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from appliance.automations.requirement import Requirement
 
-Subject = tuple[str, str]
+SubjectKind = Literal[
+    "adapter",
+    "attribute",
+    "command",
+    "device",
+    "error",
+    "event",
+    "group",
+    "home",
+    "hook",
+    "room",
+    "scene",
+    "timer",
+    "variable",
+]
+
+Subject = tuple[SubjectKind, str]
 """The kind and the name of a thing: `("device", "desk:light:0")`."""
 
 
@@ -19,7 +35,7 @@ class NamedThing(NamedTuple):
     """
 
     field: str
-    kind: str
+    kind: SubjectKind
     name: str
     owner: Subject | None = None
     requirement: Requirement | None = None

@@ -21,19 +21,25 @@ from appliance.tables.fields import Table
 class Match(Struct, frozen=True, kw_only=True):
     """The event table that a matching trigger passes to Lua.
 
+    `subject` is the thing whose change caused the event: its kind and its names, such as
+    `("device", device_id, attribute)` or `("timer", name)`. The brake compares it with the effects of executions. If
+    no execution can cause the event, it is empty.
+
     If `began_in_stop` is true, the change is in the `baseline` of the hub's event: it happened at an unknown time
     before the hub's start, and the hub found it at the start. Such a change matches only for alarms and for triggers
     with `at_start`, and `dated` adds `late_secs`, its maximum delay.
     """
 
     event: Mapping[str, Value]
+    subject: tuple[str, ...]
     began_in_stop: bool = False
 
     def dated(self, environment: Environment) -> Match:
         """Return the match. If the change happened before this start, add the change's maximum delay in seconds."""
         if not self.began_in_stop:
             return self
-        return Match(event={**self.event, "late_secs": environment.clock_watch.secs_since_stop()})
+        late_secs = environment.clock_watch.secs_since_stop()
+        return Match(event={**self.event, "late_secs": late_secs}, subject=self.subject)
 
 
 class Trigger(Struct, frozen=True, kw_only=True):

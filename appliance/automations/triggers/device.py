@@ -60,9 +60,12 @@ class Devices(Struct, frozen=True, kw_only=True):
         return cls(ids=ids or (), room_id=room_id, group_id=group_id)
 
     def names(self) -> list[NamedThing]:
-        places = (("room", self.room_id), ("group", self.group_id))
-        found = [*(("device", id_) for id_ in self.ids), *((kind, id_) for kind, id_ in places if id_ is not None)]
-        return [NamedThing(f"{kind}_id", kind, id_) for kind, id_ in found]
+        subjects: list[Subject] = [("device", id_) for id_ in self.ids]
+        if self.room_id is not None:
+            subjects.append(("room", self.room_id))
+        if self.group_id is not None:
+            subjects.append(("group", self.group_id))
+        return [NamedThing(f"{kind}_id", kind, id_) for kind, id_ in subjects]
 
     @property
     def is_any(self) -> bool:
@@ -217,7 +220,7 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
             return None
         if name is None:
             is_change = event.previous is not None and event.changed - event.baseline
-            return Match(event=self._table(device)) if is_change else None
+            return self.match_of(device.id, self._table(device)) if is_change else None
         if name not in event.changed:
             return None
         value, is_baseline = device.attributes.get(name), name in event.baseline
@@ -235,7 +238,8 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
             return None
         table = self._table(device, previous)
         # without an earlier value, the delay is unknown; 0 marks the event, unless `Match.dated` replaces it
-        return Match(event=table if previous is not None else {**table, "late_secs": 0}, began_in_stop=is_baseline)
+        table |= {} if previous is not None else {"late_secs": 0}
+        return self.match_of(device.id, table, began_in_stop=is_baseline)
 
     def follow(self, event: DeviceStateChanged) -> Match | WaitOutcome:
         """Return the effect of an event on the wait for its device. A gap in the values continues the wait."""
@@ -248,7 +252,9 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
             return WaitOutcome.ENDS
         previous = self.requirement.last_usable(event.known_before(self.attribute))
         is_new = self._must_rest and self.attribute not in event.baseline and not same(value, previous)
-        return Match(event=self._table(event.device, previous)) if is_new else WaitOutcome.CONTINUES
+        if not is_new:
+            return WaitOutcome.CONTINUES
+        return self.match_of(event.device.id, self._table(event.device, previous))
 
     def resume(self, pending: Match, device: Device) -> Match | WaitOutcome:
         """Return the effect of the device's first observation on a wait from before the stop."""
@@ -257,7 +263,9 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
             return WaitOutcome.ENDS
         if not self._must_rest or same(value, previous):
             return WaitOutcome.CONTINUES
-        return WaitOutcome.ENDS if self.requirement.is_any else Match(event=self._table(device, previous))
+        if self.requirement.is_any:
+            return WaitOutcome.ENDS
+        return self.match_of(device.id, self._table(device, previous))
 
     def resolve(self, pending: Match, device: Device | None) -> Match | None:
         """Return the match to fire at the end of the wait, with the last known value. If the last known value does
@@ -265,7 +273,12 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
         if device is None or not self.requirement.holds(self._last_value(device)):
             return None
         kept = {name: pending.event[name] for name in ("late_secs",) if name in pending.event}
-        return Match(event={**self._table(device, pending.event.get("previous_value")), **kept})
+        return self.match_of(device.id, {**self._table(device, pending.event.get("previous_value")), **kept})
+
+    def match_of(self, device_id: str, table: Mapping[str, Value], *, began_in_stop: bool = False) -> Match:
+        """Return a match for the device with this event table."""
+        names = () if self.attribute is None else (self.attribute,)
+        return Match(event=table, subject=("device", device_id, *names), began_in_stop=began_in_stop)
 
     @property
     def _must_rest(self) -> bool:
@@ -315,7 +328,7 @@ class DeviceEventTrigger(EventTrigger, frozen=True, kw_only=True):
         if self.devices.ids and not self.devices.name(event.device_id, event.alias):
             return None
         table = {"type": self.type, "device_id": event.device_id, "event": event.event, "data": dict(event.data)}
-        return Match(event=table)
+        return Match(event=table, subject=("event", event.device_id, event.event))
 
 
 def _sent(device: Device) -> str:

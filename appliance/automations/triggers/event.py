@@ -45,7 +45,7 @@ class AdapterLifecycle(EventTrigger, frozen=True, kw_only=True):
     def match(self, event: Event) -> Match | None:
         if not isinstance(event, events.AdapterStarted) or self.adapter not in (None, event.adapter):
             return None
-        return Match(event={"type": self.type, "adapter": event.adapter, "event": "started"})
+        return Match(event={"type": self.type, "adapter": event.adapter, "event": "started"}, subject=())
 
 
 class SystemErrorTrigger(EventTrigger, frozen=True, kw_only=True):
@@ -69,7 +69,7 @@ class SystemErrorTrigger(EventTrigger, frozen=True, kw_only=True):
     def match(self, event: Event) -> Match | None:
         if not isinstance(event, events.SystemErrorReported) or (self.contains or "") not in event.message:
             return None
-        return Match(event={"type": self.type, "message": event.message})
+        return Match(event={"type": self.type, "message": event.message}, subject=())
 
 
 class VariableTrigger(EventTrigger, frozen=True, kw_only=True):
@@ -109,7 +109,8 @@ class VariableTrigger(EventTrigger, frozen=True, kw_only=True):
         if not is_match:
             return None
         table = {"type": self.type, "name": self.name, "value": event.value}
-        return Match(event=table if previous is None else {**table, "previous_value": previous})
+        table |= {} if previous is None else {"previous_value": previous}
+        return Match(event=table, subject=("variable", self.name))
 
 
 class TimerTrigger(EventTrigger, frozen=True, kw_only=True):
@@ -140,8 +141,9 @@ class TimerTrigger(EventTrigger, frozen=True, kw_only=True):
         table: dict[str, Value] = {"type": self.type, "name": self.name, "scheduled_at": timestamp(event.due_at)}
         if event.payload is not None:
             table["payload"] = event.payload
-        late = {} if event.late_secs is None else {"late_secs": event.late_secs}
-        return Match(event={**table, **late})
+        if event.late_secs is not None:
+            table["late_secs"] = event.late_secs
+        return Match(event=table, subject=("timer", self.name))
 
 
 class WebhookTrigger(EventTrigger, frozen=True, kw_only=True):
@@ -166,7 +168,7 @@ class WebhookTrigger(EventTrigger, frozen=True, kw_only=True):
         if not isinstance(event, events.HookCalled) or event.hook != self.hook:
             return None
         data = {} if event.data is None else {"data": event.data}
-        return Match(event={"type": self.type, "hook": event.hook, "query": dict(event.query), **data})
+        return Match(event={"type": self.type, "hook": event.hook, "query": dict(event.query), **data}, subject=())
 
 
 EVENT_TRIGGERS: Mapping[str, type[Trigger]] = {

@@ -169,8 +169,8 @@ AUTOMATION = Record(
         "condition_count": Part(COUNT, lambda view: len(view.definition.conditions)),
         "status": Part(one_of("enabled", "disabled"), lambda view: "enabled" if view.is_enabled else "disabled"),
         "enabled_in_file": Part(BOOLEAN, "definition.enabled"),
-        "last_run": maybe(INSTANT),
-        "last_error": maybe(TEXT),
+        "last_run": Part(maybe(INSTANT), lambda view: view.run and view.run.executed_at),
+        "last_error": Part(maybe(TEXT), lambda view: view.run and view.run.error),
         "running": COUNT,
     },
     {

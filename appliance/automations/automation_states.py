@@ -10,7 +10,7 @@ from typing import Any, TypedDict
 
 from msgspec import Struct, convert, field, to_builtins
 
-from appliance.automations.policy import Memory
+from appliance.automations.policy import PolicyState
 from appliance.clock import from_millis, to_millis
 from appliance.errors import StoreFailed
 from appliance.history.card_lines import fit_for_card
@@ -23,8 +23,8 @@ from appliance.tasks import Tasks
 log = logging.getLogger("automations")
 
 
-class StoredMemory(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The stored part of a policy's `Memory`. Instants are in milliseconds since 1970. Running executions are not
+class StoredPolicyState(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The stored part of a `PolicyState`. Instants are in milliseconds since 1970. Running executions are not
     stored."""
 
     ended_at: int | None = None
@@ -38,6 +38,14 @@ class StoredWait(TypedDict):
     event: dict[str, Any]
 
 
+class Run(Struct, frozen=True, kw_only=True):
+    """The start and the result of an execution."""
+
+    executed_at: datetime
+    status: ExecutionStatus
+    error: str | None = None
+
+
 class StoredRun(Struct, frozen=True, kw_only=True):
     """The latest execution. `at` is the start of the execution in milliseconds since 1970."""
 
@@ -45,11 +53,18 @@ class StoredRun(Struct, frozen=True, kw_only=True):
     status: ExecutionStatus
     error: str | None = None
 
+    @staticmethod
+    def of(run: Run) -> StoredRun:
+        return StoredRun(at=to_millis(run.executed_at), status=run.status, error=fit_for_card(run.error))
+
+    def decode(self) -> Run:
+        return Run(executed_at=from_millis(self.at), status=self.status, error=self.error)
+
 
 class StoredAutomation(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The stored state of an automation, without the switch. `fired` is in milliseconds since 1970."""
 
-    policy: StoredMemory | None = None
+    policy: StoredPolicyState | None = None
     waits: dict[str, StoredWait] = {}
     fired: dict[str, int] = {}
     run: StoredRun | None = None
@@ -59,31 +74,29 @@ class AutomationState(Struct, kw_only=True):
     """The state of an automation.
 
     - `fired`: the last occurrence of each schedule, or the start of an interval.
-    - `last_status`, `last_error`: the result of the execution at `last_run`.
-    - `run`: the stored part of the latest execution with a trusted time.
+    - `run`: the latest execution.
+    - `trusted_run`: the latest execution with a trusted time; only this execution is stored.
     """
 
     is_enabled: bool = True
-    memory: Memory = field(default_factory=Memory)
+    policy_state: PolicyState = field(default_factory=PolicyState)
     fired: dict[str, datetime] = field(default_factory=dict)
     waits: dict[str, StoredWait] = field(default_factory=dict)
-    run: StoredRun | None = None
-    last_run: datetime | None = None
-    last_status: ExecutionStatus = ExecutionStatus.OK
-    last_error: str | None = None
+    run: Run | None = None
+    trusted_run: Run | None = None
 
     def encode(self) -> dict[str, Any]:
         """Return the stored form, without the switch. `waits` is the dictionary itself. With thousands of waits, a
         copy after each change would be slow."""
-        ended = self.memory.ended_at
-        memory = StoredMemory(
+        ended, run = self.policy_state.ended_at, self.trusted_run
+        policy = StoredPolicyState(
             ended_at=None if ended is None else to_millis(ended),
-            decided={key: to_millis(at) for key, at in self.memory.decided.items()},
+            decided={key: to_millis(at) for key, at in self.policy_state.decided.items()},
         )
         stored = StoredAutomation(
-            policy=None if memory == StoredMemory() else memory,
+            policy=None if policy == StoredPolicyState() else policy,
             fired={schedule: to_millis(at) for schedule, at in self.fired.items()},
-            run=self.run,
+            run=None if run is None else StoredRun.of(run),
         )
         fields: dict[str, Any] = to_builtins(stored)
         return {**fields, "waits": self.waits} if self.waits else fields
@@ -92,18 +105,17 @@ class AutomationState(Struct, kw_only=True):
     def decode(raw: Any) -> AutomationState:
         """Decode the result of `encode`. If the data has another form, raise `ValueError` or `ArithmeticError`."""
         stored = convert(raw, StoredAutomation)
-        memory, run = stored.policy or StoredMemory(), stored.run
+        policy = stored.policy or StoredPolicyState()
+        run = None if stored.run is None else stored.run.decode()
         return AutomationState(
-            memory=Memory(
-                ended_at=None if memory.ended_at is None else from_millis(memory.ended_at),
-                decided={key: from_millis(at) for key, at in memory.decided.items()},
+            policy_state=PolicyState(
+                ended_at=None if policy.ended_at is None else from_millis(policy.ended_at),
+                decided={key: from_millis(at) for key, at in policy.decided.items()},
             ),
             fired={schedule: from_millis(at) for schedule, at in stored.fired.items()},
             waits=stored.waits,
             run=run,
-            last_run=None if run is None else from_millis(run.at),
-            last_status=ExecutionStatus.OK if run is None else run.status,
-            last_error=None if run is None else run.error,
+            trusted_run=run,
         )
 
 
@@ -135,11 +147,11 @@ class AutomationStates:
         for id_ in {**self._switched, **enabled}:
             self.of(id_).is_enabled = self._switched.get(id_, enabled.get(id_, True))
 
-    def store_memory(self, id_: str, memory: Memory) -> None:
-        """Store the memory of a policy."""
+    def store_policy_state(self, id_: str, policy_state: PolicyState) -> None:
+        """Store the state of a policy."""
         state = self.of(id_)
-        if memory != state.memory:
-            state.memory = memory
+        if policy_state != state.policy_state:
+            state.policy_state = policy_state
             self._store(id_, state)
 
     def store_fired(self, id_: str, schedule: str, at: datetime) -> None:
@@ -148,15 +160,12 @@ class AutomationStates:
         state.fired[schedule] = at
         self._store(id_, state)
 
-    def store_run(
-        self, id_: str, at: datetime, status: ExecutionStatus, error: str | None, *, is_trusted: bool
-    ) -> None:
-        """Set the time and the result of the last execution. Store the time and the result only if the time is
-        trusted."""
+    def store_run(self, id_: str, run: Run, *, is_trusted: bool) -> None:
+        """Set the latest execution. Store it only if its time is trusted."""
         state = self.of(id_)
-        state.last_run, state.last_status, state.last_error = at, status, error
+        state.run = run
         if is_trusted:
-            state.run = StoredRun(at=to_millis(at), status=status, error=fit_for_card(error))
+            state.trusted_run = run
             self._store(id_, state, is_minor=True)
 
     def store_wait(self, id_: str, key: str, wait: StoredWait | None) -> None:

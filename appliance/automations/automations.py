@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from appliance.automations.automation_states import AutomationStates
+from appliance.automations.automation_states import AutomationStates, Run
 from appliance.automations.decider import DISABLED, Decider
 from appliance.automations.definition import AutomationDefinition, automation_parser
 from appliance.automations.engine import Engine
@@ -22,7 +22,7 @@ from appliance.automations.safe_mode import SAFE_SECS, SafeMode
 from appliance.automations.timers import NO_DEVICES
 from appliance.clock import Clock
 from appliance.errors import Fault
-from appliance.history.execution_history import ExecutionEntry, ExecutionStatus
+from appliance.history.execution_history import ExecutionEntry
 from appliance.history.period import Period
 from appliance.home.bus import Bus
 from appliance.home.events import AdapterStarted, Event
@@ -43,15 +43,13 @@ switched it on."""
 
 
 class View(Struct, frozen=True, kw_only=True):
-    """An automation with its state, for the API. `last_run`, `last_status`, and `last_error` survive restarts.
-    `running` is the number of current executions. `last` is the latest execution since the hub's start. Only
+    """An automation with its state, for the API. `run` is the latest execution, even from before the hub's
+    start, and `last` the latest execution since the hub's start. `running` is the number of current executions. Only
     `list_timed_views` sets `next_run` and `last`."""
 
     definition: AutomationDefinition
     is_enabled: bool
-    last_run: datetime | None
-    last_status: ExecutionStatus
-    last_error: str | None
+    run: Run | None
     running: int
     next_run: datetime | None = None
     last: ExecutionEntry | None = None
@@ -188,9 +186,7 @@ class Automations(ExecutableFiles[AutomationDefinition]):
         return View(
             definition=definition,
             is_enabled=state.is_enabled,
-            last_run=state.last_run,
-            last_status=state.last_status,
-            last_error=state.last_error,
+            run=state.run,
             running=self.executor.count_running(definition.id),
         )
 

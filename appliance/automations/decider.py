@@ -10,7 +10,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from appliance.automations.active_triggers import ActiveTrigger
-from appliance.automations.automation_states import AutomationState, AutomationStates
+from appliance.automations.automation_states import AutomationState, AutomationStates, Run
 from appliance.automations.conditions.combine import Refusal, check_conditions
 from appliance.automations.definition import AutomationDefinition
 from appliance.automations.environment import Environment
@@ -82,29 +82,29 @@ class Decider:
             return refusal
         now = self._steps.now()
         self._decided[definition.id] = None
-        decision = apply_policy(definition.policy, state.memory, event, now)
-        self._states.store_memory(definition.id, decision.memory)
+        decision = apply_policy(definition.policy, state.policy_state, event, now)
+        self._states.store_policy_state(definition.id, decision.state)
         return None if decision.refusal is None else Refusal(decision.refusal)
 
     def _correct_times(self, step: timedelta) -> None:
         """After the clock was set, correct the times that this run of the hub recorded for decisions and for ends of
         executions."""
         for id_ in self._decided:
-            memory = self._states.of(id_).memory
-            ended = None if memory.ended_at is None else self._steps.redate(memory.ended_at, step)
-            decided = {key: self._steps.redate(at, step) for key, at in memory.decided.items()}
-            self._states.store_memory(id_, replace(memory, ended_at=ended, decided=decided))
+            policy_state = self._states.of(id_).policy_state
+            ended = None if policy_state.ended_at is None else self._steps.redate(policy_state.ended_at, step)
+            decided = {key: self._steps.redate(at, step) for key, at in policy_state.decided.items()}
+            self._states.store_policy_state(id_, replace(policy_state, ended_at=ended, decided=decided))
 
     def _on_end(self, request: ExecutionRequest, result: ExecutionEntry) -> None:
         state = self._states.of(request.id)
         now = self._steps.now()
         if not request.by_hand:
-            memory = after(state.memory, result.status, request.event or {}, now)
-            self._states.store_memory(request.id, memory)
+            policy_state = after(state.policy_state, result.status, request.event or {}, now)
+            self._states.store_policy_state(request.id, policy_state)
         if result.status not in NEVER_BEGAN:
             error = result.error or next(iter(result.warnings), None)
-            is_trusted = self._trust.is_trusted()
-            self._states.store_run(request.id, result.executed_at, result.status, error, is_trusted=is_trusted)
+            run = Run(executed_at=result.executed_at, status=result.status, error=error)
+            self._states.store_run(request.id, run, is_trusted=self._trust.is_trusted())
 
 
 def _trace_conditions(definition: AutomationDefinition, refusal: Refusal | None) -> tuple[Mapping[str, Any], ...]:

@@ -55,7 +55,7 @@ class DueTimes:
                 "armed": self._states.of(id_).is_enabled,
                 "waiting": any(active.waits for active in active_triggers),
                 "next_fire": _shown(self._next_fire(active_triggers)),
-                "last_run": _shown(self._states.of(id_).last_run),
+                "last_run": _shown(None if (run := self._states.of(id_).run) is None else run.executed_at),
                 "braked_secs": self._brake.paused_secs(id_),
             }
             for id_, active_triggers in sorted(self._active.items())

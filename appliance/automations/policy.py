@@ -33,7 +33,7 @@ class Policy(Struct, frozen=True, kw_only=True):
     resumable_schedule: bool = False
 
 
-class Memory(Struct, frozen=True, kw_only=True):
+class PolicyState(Struct, frozen=True, kw_only=True):
     """The stored state of a policy.
 
     - `is_running`: whether an execution is running. A running execution prevents further runs in the same way as a
@@ -48,53 +48,53 @@ class Memory(Struct, frozen=True, kw_only=True):
 
 
 class PolicyDecision(Struct, frozen=True):
-    """The reason not to run, or None if the automation may run. In any case, `memory` must be stored."""
+    """The reason not to run, or None if the automation may run. In any case, `state` must be stored."""
 
     refusal: str | None
-    memory: Memory
+    state: PolicyState
 
 
-def apply_policy(policy: Policy, memory: Memory, event: Mapping[str, Value], now: datetime) -> PolicyDecision:
-    """Return whether the automation may run for the event now. If the automation may run, `memory` includes the
+def apply_policy(policy: Policy, state: PolicyState, event: Mapping[str, Value], now: datetime) -> PolicyDecision:
+    """Return whether the automation may run for the event now. If it may run, the returned `state` includes the
     event and the beginning of the cooldown."""
     if not policy.cooldown_secs and not policy.dedupe_window_secs:
-        return PolicyDecision(None, Memory())
-    memory = _without_expired(policy, memory, now)
-    reason = _cooldown(policy, memory, now)
+        return PolicyDecision(None, PolicyState())
+    state = _without_expired(policy, state, now)
+    reason = _cooldown(policy, state, now)
     if reason is not None:
-        return PolicyDecision(reason, memory)
+        return PolicyDecision(reason, state)
     if not policy.dedupe_window_secs:
-        return PolicyDecision(None, _begun(policy, memory))
+        return PolicyDecision(None, _begun(policy, state))
     key = fingerprint(event)
-    if key in memory.decided:
-        return PolicyDecision(_duplicate(policy, memory.decided[key], now), memory)
-    kept = dict(list(memory.decided.items())[-(MAX_REMEMBERED - 1) :])
-    return PolicyDecision(None, replace(_begun(policy, memory), decided=kept | {key: now}))
+    if key in state.decided:
+        return PolicyDecision(_duplicate(policy, state.decided[key], now), state)
+    kept = dict(list(state.decided.items())[-(MAX_REMEMBERED - 1) :])
+    return PolicyDecision(None, replace(_begun(policy, state), decided=kept | {key: now}))
 
 
-def after(memory: Memory, status: ExecutionStatus, event: Mapping[str, Value], now: datetime) -> Memory:
+def after(state: PolicyState, status: ExecutionStatus, event: Mapping[str, Value], now: datetime) -> PolicyState:
     """Return the policy's state after the execution for the event has ended with this status.
 
     If the execution succeeded, the cooldown begins now. If the execution failed, was cancelled, or timed out, no
     cooldown applies. A dropped execution also removes the event, so that the same event may run the automation again.
     """
     if status is ExecutionStatus.OK:
-        return Memory(ended_at=now if memory.is_running else memory.ended_at, decided=memory.decided)
+        return PolicyState(ended_at=now if state.is_running else state.ended_at, decided=state.decided)
     key = fingerprint(event) if status in NEVER_BEGAN else None
-    decided = {each: at for each, at in memory.decided.items() if each != key}
-    return replace(memory, is_running=False, decided=decided)
+    decided = {each: at for each, at in state.decided.items() if each != key}
+    return replace(state, is_running=False, decided=decided)
 
 
-def _begun(policy: Policy, memory: Memory) -> Memory:
-    return replace(memory, is_running=True, ended_at=None) if policy.cooldown_secs else memory
+def _begun(policy: Policy, state: PolicyState) -> PolicyState:
+    return replace(state, is_running=True, ended_at=None) if policy.cooldown_secs else state
 
 
-def _without_expired(policy: Policy, memory: Memory, now: datetime) -> Memory:
-    """Remove expired parts from the memory. Instants in the future become now."""
-    ended = _unless_expired(memory.ended_at, policy.cooldown_secs, now)
-    instants = ((key, _unless_expired(at, policy.dedupe_window_secs, now)) for key, at in memory.decided.items())
+def _without_expired(policy: Policy, state: PolicyState, now: datetime) -> PolicyState:
+    """Remove expired parts from the state. Instants in the future become now."""
+    ended = _unless_expired(state.ended_at, policy.cooldown_secs, now)
+    instants = ((key, _unless_expired(at, policy.dedupe_window_secs, now)) for key, at in state.decided.items())
     decided = {key: at for key, at in instants if at is not None}
-    return replace(memory, ended_at=ended, decided=decided, is_running=memory.is_running and policy.cooldown_secs > 0)
+    return replace(state, ended_at=ended, decided=decided, is_running=state.is_running and policy.cooldown_secs > 0)
 
 
 def _unless_expired(at: datetime | None, secs: float, now: datetime) -> datetime | None:
@@ -104,12 +104,12 @@ def _unless_expired(at: datetime | None, secs: float, now: datetime) -> datetime
     return min(at, now)
 
 
-def _cooldown(policy: Policy, memory: Memory, now: datetime) -> str | None:
-    if memory.is_running:
+def _cooldown(policy: Policy, state: PolicyState, now: datetime) -> str | None:
+    if state.is_running:
         return f"cooldown: a run is in progress, and then a cooldown of {policy.cooldown_secs:g} s follows"
-    if memory.ended_at is None:
+    if state.ended_at is None:
         return None
-    return f"cooldown: {_seconds_left(memory.ended_at, policy.cooldown_secs, now)} s more"
+    return f"cooldown: {_seconds_left(state.ended_at, policy.cooldown_secs, now)} s more"
 
 
 def _duplicate(policy: Policy, at: datetime, now: datetime) -> str:

@@ -13,8 +13,8 @@ from typing import Any
 import orjson
 import pytest
 
-from appliance.automations.automation_states import AutomationState, AutomationStates, StoredWait
-from appliance.automations.policy import MAX_REMEMBERED, Memory, Policy, after, apply_policy
+from appliance.automations.automation_states import AutomationState, AutomationStates, Run, StoredWait
+from appliance.automations.policy import MAX_REMEMBERED, Policy, PolicyState, after, apply_policy
 from appliance.automations.requirement import Requirement
 from appliance.automations.stored_hashes import fingerprint, key_of
 from appliance.automations.triggers.device import Devices, DeviceTrigger
@@ -40,32 +40,32 @@ FREE = Policy()
 A, B = {"type": "device_state_change", "value": 1}, {"type": "device_state_change", "value": 2}
 
 
-def refusals(policy: Policy, *steps: Any, memory: Memory | None = None) -> list[str]:
+def refusals(policy: Policy, *steps: Any, state: PolicyState | None = None) -> list[str]:
     """For each event, return the reason why the event is refused, or an empty string if the event may run the
     automation.
 
     A step is one of these: the second of event `A`, a pair of an event and its second, a new policy, a pair of "ok"
     and the second of a successful end, "fails", "never began" (the run for `B`), or "restart".
     """
-    found, memory = [], memory or Memory()
+    found, state = [], state or PolicyState()
     for step in steps:
         match step:
             case "fails":
-                memory = after(memory, ExecutionStatus.ERROR, A, NOW)
+                state = after(state, ExecutionStatus.ERROR, A, NOW)
             case "never began":
-                memory = after(memory, ExecutionStatus.DROPPED, B, NOW)
+                state = after(state, ExecutionStatus.DROPPED, B, NOW)
             case "restart":
-                memory = AutomationState.decode(
-                    orjson.loads(orjson.dumps(AutomationState(memory=memory).encode()))
-                ).memory
+                state = AutomationState.decode(
+                    orjson.loads(orjson.dumps(AutomationState(policy_state=state).encode()))
+                ).policy_state
             case ("ok", secs):
-                memory = after(memory, ExecutionStatus.OK, A, NOW + timedelta(seconds=secs))
+                state = after(state, ExecutionStatus.OK, A, NOW + timedelta(seconds=secs))
             case Policy():
                 policy = step
             case _:
                 secs, event = step if isinstance(step, tuple) else (step, A)
-                decision = apply_policy(policy, memory, event, NOW + timedelta(seconds=secs))
-                memory = decision.memory
+                decision = apply_policy(policy, state, event, NOW + timedelta(seconds=secs))
+                state = decision.state
                 found.append(decision.refusal or "")
     return found
 
@@ -151,13 +151,13 @@ def test_stored_hashes_never_change() -> None:
 def test_remembered_events_are_limited_and_expire() -> None:
     decided = {fingerprint({"value": n}): NOW for n in range(MAX_REMEMBERED)}
     policy, event = Policy(dedupe_window_secs=86_400), {"value": MAX_REMEMBERED}
-    memory = apply_policy(policy, Memory(decided=decided), event, NOW).memory
-    assert len(memory.decided) == MAX_REMEMBERED
-    assert [sentence != "" for sentence in refusals(policy, (1, {"value": 1}), (1, {"value": 0}), memory=memory)] == [
+    state = apply_policy(policy, PolicyState(decided=decided), event, NOW).state
+    assert len(state.decided) == MAX_REMEMBERED
+    assert [sentence != "" for sentence in refusals(policy, (1, {"value": 1}), (1, {"value": 0}), state=state)] == [
         True,
         False,
     ]
-    assert len(apply_policy(policy, memory, event, NOW + timedelta(days=2)).memory.decided) == 1
+    assert len(apply_policy(policy, state, event, NOW + timedelta(days=2)).state.decided) == 1
 
 
 def states(card: Card) -> AutomationStates:
@@ -167,27 +167,27 @@ def states(card: Card) -> AutomationStates:
 def test_state_survives_a_restart() -> None:
     card = Card()
     first = states(card)
-    memory = Memory(ended_at=NOW, decided={"x": NOW})
-    first.store_memory("a", memory)
+    state = PolicyState(ended_at=NOW, decided={"x": NOW})
+    first.store_policy_state("a", state)
     first.store_fired("a", "daily", NOW)
     first.store_fired("b/ü", "daily", NOW)
-    first.store_run("b/ü", NOW, ExecutionStatus.TIMEOUT, "x" * 500, is_trusted=True)
-    first.store_run("c", NOW, ExecutionStatus.OK, None, is_trusted=False)
+    first.store_run("b/ü", Run(executed_at=NOW, status=ExecutionStatus.TIMEOUT, error="x" * 500), is_trusted=True)
+    first.store_run("c", Run(executed_at=NOW, status=ExecutionStatus.OK), is_trusted=False)
     second = states(card)
-    assert second.of("a") == AutomationState(memory=memory, fired={"daily": NOW})
+    assert second.of("a") == AutomationState(policy_state=state, fired={"daily": NOW})
     kept = second.of("b/ü")
-    assert (kept.fired, kept.last_run) == ({"daily": NOW}, NOW)
-    assert (kept.last_status, kept.last_error) == (ExecutionStatus.TIMEOUT, "x" * 199 + "…")
+    assert kept.fired == {"daily": NOW}
+    assert kept.run == Run(executed_at=NOW, status=ExecutionStatus.TIMEOUT, error="x" * 199 + "…")
     assert second.of("c") == AutomationState()
 
 
 def test_an_empty_state_leaves_nothing_on_the_card() -> None:
     card = Card()
     first = states(card)
-    first.store_memory("a", Memory(is_running=True))
+    first.store_policy_state("a", PolicyState(is_running=True))
     assert card.values == {}
-    first.store_memory("a", Memory(ended_at=NOW))
-    first.store_memory("a", Memory())
+    first.store_policy_state("a", PolicyState(ended_at=NOW))
+    first.store_policy_state("a", PolicyState())
     assert card.values == {}
 
 
@@ -200,7 +200,7 @@ def test_unchanged_state_is_not_written_again() -> None:
 
     them = AutomationStates(NotingCard())
     for _ in range(3):
-        them.store_memory("a", Memory(ended_at=NOW))
+        them.store_policy_state("a", PolicyState(ended_at=NOW))
     assert written == ["automation/a"]
 
 

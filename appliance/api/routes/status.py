@@ -12,11 +12,12 @@ from appliance.api import schemas
 from appliance.api.roles import Role
 from appliance.api.route import ApiParts, ApiResource, Call, route
 from appliance.api.why.device import state_since
+from appliance.automations.automation_states import Run
 from appliance.automations.automations import View
 from appliance.automations.policy import NEVER_BEGAN
 from appliance.event_loop import in_steps, wait_for_short_turn
 from appliance.health import AdapterStatus
-from appliance.history.execution_history import ExecutionStatus
+from appliance.history.execution_history import ExecutionEntry, ExecutionStatus
 from appliance.history.period import Period
 from appliance.home.model import AWAY
 from appliance.log_buffer import LogEntry, LogQuery
@@ -165,10 +166,10 @@ class StatusApi(ApiResource):
             for view in self.hub.automations.list_views()
         ]
 
-    def _last_of(self, view: View) -> object:
+    def _last_of(self, view: View) -> ExecutionEntry | Run | None:
         """If the automation's newest decision prevented a run, return this decision. Otherwise, return the last run,
         which may have been before the hub's last start."""
         entry = next(iter(self.hub.automations.list_runs(view.definition.id, Period(limit=1))), None)
         if entry is not None and entry.status in NEVER_BEGAN:
             return entry
-        return view.last_run and {"at": view.last_run, "status": view.last_status, "error": view.last_error}
+        return view.run

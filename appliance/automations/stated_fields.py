@@ -9,7 +9,7 @@ from typing import Any
 from appliance.automations import field_checks as check
 from appliance.automations.conditions.base import Condition
 from appliance.automations.conditions.device import PlaceState
-from appliance.automations.conditions.time import Edge
+from appliance.automations.conditions.sun import Edge
 from appliance.automations.requirement import Requirement
 from appliance.automations.schedule.cron import Cron
 from appliance.automations.triggers.base import Trigger

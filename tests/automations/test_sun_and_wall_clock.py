@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from appliance.automations.conditions.time import Edge, SunCondition, TimeWindow
+from appliance.automations.conditions.sun import Edge, SunCondition
+from appliance.automations.conditions.time import TimeWindow
 from appliance.automations.schedule.sun import SunEvent, next_event, sun_day
 from appliance.automations.schedule.wall_clock import instant_of, next_wall_clock, parse_time
 from appliance.errors import Invalid

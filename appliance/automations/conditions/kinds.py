@@ -7,14 +7,18 @@ from collections.abc import Mapping
 from appliance.automations.conditions.base import Condition
 from appliance.automations.conditions.combine import Combination
 from appliance.automations.conditions.device import HOME_CONDITIONS
-from appliance.automations.conditions.time import TIME_CONDITIONS
+from appliance.automations.conditions.sun import SunCondition
+from appliance.automations.conditions.time import DateRange, TimeWindow, Weekday
 from appliance.home_locale import Locale
 from appliance.tables.checks import one_of
 from appliance.tables.fields import Table
 
 CONDITION_KINDS: Mapping[str, type[Condition]] = {
     **HOME_CONDITIONS,
-    **TIME_CONDITIONS,
+    "time_window": TimeWindow,
+    "sun_position": SunCondition,
+    "weekday": Weekday,
+    "date_range": DateRange,
     **dict.fromkeys(("all", "any", "none"), Combination),
 }
 

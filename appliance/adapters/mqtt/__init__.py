@@ -7,6 +7,7 @@ topics to entities), `subscriptions`, `message_processor` (processes messages, a
 `changed_devices` (publishes changes), `commands` and `pending_command` (commands and their results), `refusals` and
 `reports` (faults and exceeded limits), `retained_messages` (the hub's own messages), and `stored_texts` (texts kept
 across restarts). `templates/` renders announced templates within limits. `out/` publishes this hub's devices.
+`home_assistant_classes` maps Home Assistant's classes of entities to capabilities; the import also uses this table.
 
 A message takes this path: 1. `aiomqtt_client` reads it from the socket, and calls `Inbox.put`. 2.
 `MessageLoop.keep_reading` takes messages from the inbox, and processes them in steps. `Budget` parks a message that

@@ -13,6 +13,7 @@ from typing import Any
 from msgspec import Struct
 
 from appliance.adapters.mqtt.announcements.device_ids import DeviceSlugs, slug
+from appliance.adapters.mqtt.home_assistant_classes import BINARY_SENSORS, COVERS, SENSORS
 from appliance.cli.homeassistant.helper_entities import HELPERS, helper_value
 from appliance.cli.homeassistant.installation import Installation
 from appliance.cli.homeassistant.known_devices import KnownDevice, KnownDevices, code_of
@@ -21,7 +22,6 @@ from appliance.cli.homeassistant.places import Places
 from appliance.cli.homeassistant.registries import HaDevice, HaEntity
 from appliance.cli.homeassistant.values import as_mapping, is_template, number, word_of, words
 from appliance.home.capabilities import KNOWN_ATTRIBUTES
-from appliance.home.device_classes import BINARY_SENSORS, COVERS, SENSORS
 
 MAX_GROUPS = 8
 """Maximum nesting of groups."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from appliance.adapters.mqtt.home_assistant_classes import BINARY_SENSORS, SENSORS
 from appliance.adapters.mqtt.out.published_device import (
     Fields,
     PublishedDevice,
@@ -17,7 +18,6 @@ from appliance.adapters.mqtt.out.published_device import (
     shown_text,
 )
 from appliance.home.capabilities import KNOWN_ATTRIBUTES
-from appliance.home.device_classes import BINARY_SENSORS, SENSORS
 from appliance.home.values import KELVIN_RANGE
 from appliance.tables.checks import is_number
 

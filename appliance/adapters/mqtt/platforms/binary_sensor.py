@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from appliance.adapters.mqtt.home_assistant_classes import BINARY_SENSORS
 from appliance.adapters.mqtt.platforms.entity import Entity
 from appliance.adapters.mqtt.platforms.payloads import Update, read_word
-from appliance.home.device_classes import BINARY_SENSORS
 from appliance.home.values import Value
 
 

@@ -7,13 +7,13 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from appliance.adapters.mqtt.home_assistant_classes import COVERS
 from appliance.adapters.mqtt.messages import parse_object
 from appliance.adapters.mqtt.platforms.entity import Entity
 from appliance.adapters.mqtt.platforms.intent import Intent
 from appliance.adapters.mqtt.platforms.numbers import Scale, number_parser, parse_number, plain_number
 from appliance.adapters.mqtt.platforms.payloads import Update, is_unknown, read_word
 from appliance.home.commands import Command
-from appliance.home.device_classes import COVERS
 from appliance.home.values import Value
 from appliance.tables.checks import is_number
 

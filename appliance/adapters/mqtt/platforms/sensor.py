@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 
+from appliance.adapters.mqtt.home_assistant_classes import SENSORS
 from appliance.adapters.mqtt.platforms.entity import Entity
 from appliance.adapters.mqtt.platforms.numbers import clamped, read_number
 from appliance.adapters.mqtt.platforms.payloads import Update, read_word
-from appliance.home.device_classes import SENSORS
 from appliance.home.values import Value
 
 _SPELLED = {"C": "°C", "F": "°F", "ºC": "°C", "ºF": "°F", "℃": "°C", "℉": "°F"}

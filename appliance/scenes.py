@@ -97,6 +97,7 @@ class Scenes(ExecutableFiles[Scene]):
                 name=file.definition.name,
                 source=file.source,
                 mode=mode,
+                is_waited_for=True,
                 chain=chain,
             )
         )

@@ -136,5 +136,6 @@ def _request(
         mode=definition.mode,
         event=event,
         by_hand=by_hand,
+        is_waited_for=by_hand,
         steps=_trace_conditions(definition, refusal),
     )

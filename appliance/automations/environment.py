@@ -18,7 +18,8 @@ DEFAULT_LIMITS = AutomationRunner()
 
 class Environment:
     """The parts of the hub that automations need. Creates the brake, the change times, the variables, the
-    scheduler, and the timers. `limits` contains the brake's limits."""
+    scheduler, and the timers. `Automations` opens and closes these parts, because the executor must end after the
+    scheduler, but before the timers and variables. `limits` contains the brake's limits."""
 
     def __init__(
         self,

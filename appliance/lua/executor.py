@@ -40,6 +40,7 @@ class ExecutionRequest(Struct, frozen=True, kw_only=True):
     - `kind`: `scene` or `automation`.
     - `id`, `name`: identify the scene or automation.
     - `by_hand`: whether to start regardless of the mode. The mode does not count a run that was started by hand.
+    - `is_waited_for`: whether a caller waits for the result, so that the run starts even if the worker is full.
     - `chain`: the labels of the executions that led to the request.
     - `steps`: the first steps of the trace.
     """
@@ -51,6 +52,7 @@ class ExecutionRequest(Struct, frozen=True, kw_only=True):
     mode: Mode
     event: Mapping[str, Any] | None = None
     by_hand: bool = False
+    is_waited_for: bool = False
     chain: tuple[str, ...] = ()
     steps: tuple[Mapping[str, Any], ...] = ()
 
@@ -88,7 +90,7 @@ class Execution:
     It passes through these stages:
 
     1. Waiting: the mode delays it.
-    2. Admitted (`_admit`): it occupies a slot of the mode. An automation may still wait for room in the pool.
+    2. Admitted (`_admit`): it occupies a slot of the mode. It may still wait for room in the worker.
     3. Started (`start`, `_run`): `lua` runs the file.
     4. Ended (`_end`): `ended` contains the result. An execution can end in any stage.
 
@@ -179,11 +181,10 @@ class Executor:
         return execution
 
     def _admit(self, execution: Execution) -> None:
-        """Occupy a slot of the mode, then start the execution. An automation first waits for room in the pool, unless
-        it was started by hand."""
+        """Occupy a slot of the mode, then start the execution. If no caller waits for it, it first waits for room in
+        the worker."""
         self._admitted[execution] = None
-        is_waited_for = execution.request.by_hand or execution.request.kind == "scene"
-        if not is_waited_for and (self._unstarted or self._pool.is_full):
+        if not execution.request.is_waited_for and (self._unstarted or self._pool.is_full):
             self._unstarted[execution] = None
             if not self._late_starts.is_busy:
                 self._late_starts.start()
@@ -191,7 +192,7 @@ class Executor:
             self.start(execution)
 
     async def _start_unstarted(self) -> None:
-        """Start the automations for which the pool had no room, in order. Until then, they need little memory."""
+        """Start the automations for which the worker had no room, in order. Until then, they need little memory."""
         while self._unstarted:
             await self._pool.wait_for_room()
             if (execution := next(iter(self._unstarted), None)) is not None:

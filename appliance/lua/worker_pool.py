@@ -1,4 +1,8 @@
-"""Runs Lua files in worker processes. Each run has a separate Lua state with limits."""
+"""Runs Lua files in worker processes. Each run has a separate Lua state with limits.
+
+At most one worker takes new runs. A worker that must end, for example because a file is stuck, takes no more runs,
+and the next run starts a new worker.
+"""
 
 from __future__ import annotations
 
@@ -56,8 +60,8 @@ _EXECUTING = (FrameKind.EXECUTE, FrameKind.CALL)
 
 
 class WorkerPool:
-    """Owns the workers. The first run starts a worker. Leaving the context ends all workers
-    at once.
+    """Owns the workers: the current worker, which takes all new runs, and workers that are ending. The first run
+    starts a worker. Leaving the context ends all workers at once.
 
     - `scripts`: the folder for `require`; None if scripts are disabled.
     - `clock`, `timezone`: the time in Lua. Limits are real seconds.

@@ -22,9 +22,8 @@ _LENGTH = re.compile(r"[0-9]{1,18}")
 _CODINGS = re.compile(rf"{_TOKEN_TEXT}(?:[ \t]*,[ \t]*{_TOKEN_TEXT})*")
 _HOST = re.compile(r"[-A-Za-z0-9._~%!$&'()*+,;=:\[\]]*")
 
-_NEVER = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|(?<!\r)\n")
-"""Bytes that a request head must not contain: any LF without a preceding CR, and all other control characters except
-tab and CR."""
+_CONTROLS = bytes({*range(0x20), 0x7F} - {*b"\t\n\r"})
+"""Control characters that a request head must not contain. LF is valid only after CR."""
 
 _TLS_RECORD = b"\x16\x03"
 
@@ -69,7 +68,9 @@ def check_beginning(head: bytes | bytearray, checked: int) -> None:
     before the timeout. An earlier call has already checked the first `checked` bytes."""
     if head.startswith(_TLS_RECORD):
         raise BadRequest("the hub supports only plain HTTP, but this is TLS; begin the address with http://")
-    if _NEVER.search(head, checked) is not None:
+    # these methods need 5 % of the time of a regular expression, and hundreds of clients can send incomplete heads
+    has_control = len(head[checked:].translate(None, _CONTROLS)) < len(head) - checked
+    if has_control or head.count(b"\n", checked) != head.count(b"\r\n", max(checked - 1, 0)):
         parse_head(bytes(head))
 
 

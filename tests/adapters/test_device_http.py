@@ -62,6 +62,7 @@ async def _ask(
         (_sized(2) + b"ok", b"ok"),
         (OK + b"\r\nuntil the end", b"until the end"),
         (CHUNKED + b"2\r\nab\r\n3\r\ncde\r\n0\r\n\r\n", b"abcde"),
+        (CHUNKED + b"1\r\nx\r\n" * 60_000 + b"0\r\n\r\n", b"x" * 60_000),
         (b"HTTP/1.0 201 Created\r\n\r\nold", b"old"),
         (b"HTTP/1.1 100 Continue\r\n\r\n" + GOOD, b'{"lights":[]}'),
         (saying(*(bytes([byte]) for byte in _sized(1) + b"x")), b"x"),
@@ -183,10 +184,19 @@ TOO_LONG: dict[str, Speech | bytes] = {
     "a body of a TiB": endlessly(_sized(1 << 40), b"y" * 65536),
     "one byte too many": _sized(MAX_RESPONSE_BYTES + 1) + b"y" * (MAX_RESPONSE_BYTES + 1),
 }
+ENDLESS_FRAMING: dict[str, Speech | bytes] = {
+    "endless chunk extension": endlessly(CHUNKED + b"1;", b"e" * 65536),
+    "endless zeros of a chunk size": endlessly(CHUNKED + b"0", b"0" * 65536),
+    "a long extension of each chunk": endlessly(CHUNKED, b"1;" + b"e" * 4000 + b"\r\nx\r\n"),
+    "a long extension of each compressed chunk": endlessly(
+        CHUNKED.replace(b"\r\n\r\n", b"\r\nContent-Encoding: gzip\r\n\r\n"), b"1;" + b"e" * 4000 + b"\r\nx\r\n"
+    ),
+}
 BAD_ANSWERS = {
     "answered with something that is not HTTP": NOT_HTTP,
     "closed the connection during its answer": BROKEN_OFF,
     "answered with more than 64 KiB": TOO_LONG,
+    "answered with too many bytes between the parts of the body": ENDLESS_FRAMING,
 }
 
 
@@ -631,6 +641,7 @@ def test_an_event_that_is_too_large_ends_the_stream(endless: bytes) -> None:
 
 
 EVENTS = OK + b"Content-Type: text/event-stream; charset=utf-8\r\n\r\n"
+CHUNKED_EVENTS = EVENTS.replace(b"\r\n\r\n", b"\r\nTransfer-Encoding: chunked\r\n\r\n")
 
 
 async def test_server_sent_events_arrive_until_the_stream_ends(session: DeviceSession, clock: VirtualClock) -> None:
@@ -658,10 +669,11 @@ async def test_a_silent_stream_ends_after_its_limit(session: DeviceSession, cloc
         (b"\0\0\0\r\n\r\n", BadAnswer, "not HTTP"),
         (b"", Unreachable, "does not answer"),
         (EVENTS + b"data: " + b"x" * 200, BadAnswer, "more than 100 bytes"),
+        (endlessly(CHUNKED_EVENTS + b"1;", b"e" * 65536), BadAnswer, "not HTTP"),
     ],
 )
 async def test_an_answer_other_than_an_event_stream_is_reported(
-    session: DeviceSession, clock: VirtualClock, speech: bytes, kind: type[AdapterFailed], sentence: str
+    session: DeviceSession, clock: VirtualClock, speech: Speech | bytes, kind: type[AdapterFailed], sentence: str
 ) -> None:
     async with RawVendor(speech) as vendor:
         http = HttpClient(session, vendor.url, clock)

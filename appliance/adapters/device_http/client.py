@@ -291,6 +291,8 @@ class HttpClient:
                 self._check_size(len(body))
         except (aiohttp.ClientError, OSError):
             raise Unanswered(f"{self.address} closed the connection during its answer") from None
+        except HttpProcessingError:
+            raise Unreadable(f"{self.address} answered with too many bytes between the parts of the body") from None
         return self._decompress(bytes(body), headers.get("Content-Encoding", ""))
 
     def _decompress(self, body: bytes, coding: str) -> bytes:

@@ -13,6 +13,7 @@ from typing import Any, cast
 import aiohttp
 from aiohttp import AddrInfoType, ClientRequest
 from aiohttp.client_proto import ResponseHandler
+from aiohttp.http import HttpProcessingError
 from aiohttp.tracing import Trace
 
 from appliance.adapters.device_http.resolver import DeviceResolver
@@ -33,6 +34,11 @@ RECEIVE_BUFFER_BYTES = 16 * 1024
 MAX_HEAD_BYTES = 16 * 1024
 """Size limit of an incomplete response head. A longer head is parsed without repair."""
 
+MAX_FRAMING_BYTES = 64 * 1024
+MAX_FRAMING_PER_BODY_BYTE = 8
+"""Size limits of everything except the body: heads, chunk sizes and extensions, and trailers. The second limit is
+added for each byte of the body, because the shortest chunk has five bytes of framing."""
+
 _HTTP, _LINE_END, _HEAD_END = b"HTTP/", re.compile(rb"\r*\n"), re.compile(rb"\n\r*\n")
 _LENGTH = re.compile(rb"(?i)content-length[ \t]*:([ \t\d,]*)")
 
@@ -44,7 +50,11 @@ def _open_socket(address: AddrInfoType) -> socket.socket:
 
 
 class _Protocol(ResponseHandler):
-    """One connection. Repairs malformed response heads, and closes the connection after unrequested responses."""
+    """One connection. Repairs malformed response heads, and closes the connection after unrequested responses or
+    endless framing."""
+
+    _received = 0
+    """The number of bytes received since the request."""
 
     _head: bytearray | None = None
     """The incomplete head of the next response, or None while a body is received."""
@@ -55,16 +65,33 @@ class _Protocol(ResponseHandler):
         super().connection_made(transport)
 
     def set_response_params(self, **params: Any) -> None:
-        self._head = bytearray()
+        self._head, self._received = bytearray(), 0
         super().set_response_params(**params)
 
     def data_received(self, data: bytes) -> None:
+        self._received += len(data)
         data = data if self._head is None else self._take_heads(self._head + data)
         for start in range(0, len(data), PARSED_BYTES):
             super().data_received(data[start : start + PARSED_BYTES])
             if len(self._buffer) > MAX_WAITING_RESPONSES:
                 self.abort()
                 return
+        if not self._upgraded:
+            self._check_framing()
+
+    def _check_framing(self) -> None:
+        """End the connection if the framing is too large. The parser reports only the body, so it would accept an
+        endless chunk extension."""
+        payload = self._payload
+        body = 0 if payload is None else payload.total_bytes
+        if self._received - body <= MAX_FRAMING_BYTES + MAX_FRAMING_PER_BODY_BYTE * body:
+            return
+        error = HttpProcessingError(message="the framing is too large")
+        if self.transport is not None:
+            self.transport.abort()
+        self.set_exception(error)
+        if payload is not None:
+            payload.set_exception(error)
 
     def _take_heads(self, received: bytearray) -> bytes:
         """Return the data that can be parsed: complete, repaired heads, and the body after the last head."""

@@ -167,13 +167,20 @@ environment.part, environment.parts, environment.rows = part, parts, rows
 ---------------------------------------------------------------- ctx
 local METHODS = {http = 'table', send = 'string or table', ask = 'table', keep = 'string', kept = 'string'}   -- types of the first argument
 
+-- Return a sentence for a status that reports no property of this kind of device. Return nil for any other status.
+local function fault_of(answer)
+  if answer.moved_to then return 'the address of the device is now ' .. answer.moved_to .. '; correct base_url' end
+  if answer.status == 429 then return 'the device at this address is busy' end
+  if answer.status >= 500 then return 'the device at this address failed' end
+end
+
 -- Request and response bodies of ctx:http are bytes.
 local function exchange(given)
   local sent = {}
   for key, value in next, given do sent[key] = value end
   if type(sent.body) == 'string' then sent.body = as_text(sent.body) end
   local answer = ask('http', 'ctx:http', sent)
-  answer.body = as_bytes(answer.body)
+  answer.body, answer.fault = as_bytes(answer.body), fault_of(answer)
   return answer
 end
 
@@ -197,10 +204,7 @@ local function fetch(kind, given, field, reasons)
   if answer.status == 200 and type(found) == 'table' and (field == nil or found[field] ~= nil) then return found end
   local lack = found == nil and 'not JSON' or type(found) ~= 'table' and 'no table' or 'without ' .. tostring(field)
   local place = ' (' .. asked.path .. ': status ' .. answer.status .. (answer.status == 200 and ', ' .. lack or '') .. ')'
-  local fault = answer.moved_to and 'the address of the device is now ' .. answer.moved_to .. '; correct base_url'
-    or answer.status == 429 and 'the device at this address is busy'
-    or answer.status >= 500 and 'the device at this address failed' or 'the device at this address is not a ' .. kind
-  error(reasons and reasons[answer.status] or fault .. place, 0)
+  error(reasons and reasons[answer.status] or (answer.fault or 'the device at this address is not a ' .. kind) .. place, 0)
 end
 
 -- Return a function's result as JSON. Put a sentence in place of each device that JSON cannot represent.

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from appliance.adapters.device_http.client import HttpResponse
 from appliance.adapters.lua_kinds.json_and_xml import decode_xml
 from appliance.adapters.lua_kinds.web_request import WebRequest
 from appliance.errors import AdapterFailed
@@ -19,7 +20,7 @@ from tests.adapters.lua_kinds.bench import KindAtWork, start
 from tests.adapters.lua_kinds.bundled import BUNDLED
 from tests.adapters.lua_kinds.simulators import SOAP, HueBridge, Tasmota
 from tests.adapters.lua_kinds.sources import BEN, Tibber, upnp_error
-from tests.adapters.lua_kinds.vendor import Answer
+from tests.adapters.lua_kinds.vendor import Answer, Vendor
 
 pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 
@@ -46,7 +47,7 @@ UNKNOWN_CODES: tuple[tuple[str, str, Answer, str], ...] = (
     ("fritzbox", HOSTS, (500, upnp_error(820, "Internal Error")), "the box answers error 820: Internal Error"),
     ("fritzbox", HOSTS, (500, upnp_error(402, "Invalid Args")), "error 402: check the address of the phone"),
     ("fritzbox", HOSTS, (500, SOAP.format("<UPnPError/>")), "error without a code: status 500"),
-    ("fritzbox", HOSTS, (503, ""), r"is not a FRITZ!Box \(status 503\)"),
+    ("fritzbox", HOSTS, (503, ""), r"the device at this address failed \(status 503\)"),
     ("fritzbox", HOSTS, (200, SOAP.format("<NewActive>2</NewActive>")), "is not a FRITZ!Box"),
     (
         "sonos",
@@ -64,8 +65,13 @@ UNKNOWN_CODES: tuple[tuple[str, str, Answer, str], ...] = (
     ("fronius", SOLAR, solar(0), "is not a Fronius inverter whose Solar API is on"),
     ("tasmota_http", "/cm", {"WARNING": "Need user=<username>&password=<password>"}, "rejects the password"),
     ("tasmota_http", "/cm", (200, "<html>"), "is not a Tasmota"),
-    ("hue", "/clip/v2/resource/motion", (500, "{}"), r"without a list of motion \(status 500\)"),
-    ("hue", "/clip/v2/resource/light", (404, "{}"), r"without a list of light \(status 404\)"),
+    ("hue", "/clip/v2/resource/motion", (500, "{}"), r"failed \(/clip/v2/resource/motion: status 500\)"),
+    (
+        "hue",
+        "/clip/v2/resource/light",
+        (404, "{}"),
+        r"without a list of light \(/clip/v2.*: status 404\)",
+    ),
     ("homewizard", "/api/v1/state", (403, "{}"), "the local API is off"),
 )
 
@@ -367,6 +373,31 @@ async def test_a_partial_success_of_hue_is_read_back(pool: WorkerPool, tmp_path:
     warning = {"errors": [{"description": "device (light) has communication issues"}], "data": []}
     bridge.odd["/clip/v2/resource/light/light1"] = (207, json.dumps(warning))
     assert await it.command("lamp1", "power", "on") == "it:lamp1 was sent power on but shows 'off'"
+
+
+FAULTS = {
+    301: "the address of the device is now https://10.0.0.7; correct base_url",
+    429: "the device at this address is busy",
+    502: "the device at this address failed",
+}
+
+
+@pytest.mark.parametrize("status", FAULTS)
+@pytest.mark.parametrize(
+    "name",
+    ["daikin", "fritzbox", "fronius", "homewizard", "hue", "shelly_one", "shelly_two", "sonos", "tasmota_http"],
+)
+async def test_a_busy_or_moved_device_is_not_taken_for_another(
+    pool: WorkerPool, tmp_path: Path, name: str, status: int
+) -> None:
+    class Moved(Vendor):
+        async def exchange(self, request: WebRequest) -> HttpResponse:
+            return HttpResponse(status=status, headers={"Location": "https://10.0.0.7/"}, body=b"")
+
+    row = BUNDLED[name]
+    it = await start(pool, tmp_path, None, Moved(), row.kind, **row.stated)
+    with pytest.raises(AdapterFailed, match=rf"{FAULTS[status]} \(.*status {status}\)"):
+        await it.poll()
 
 
 @pytest.mark.parametrize("status", [429, 503])

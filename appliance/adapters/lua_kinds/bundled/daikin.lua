@@ -24,7 +24,7 @@ local function ask(ctx, path, query)
   for key, value in answer.body:gmatch("([%w_]+)=([^,]*)") do
     found[key] = value:gsub("%%(%x%x)", function(digits) return string.char(tonumber(digits, 16)) end)
   end
-  if answer.status ~= 200 then return nil, NOT_DAIKIN .. " (" .. path .. ": status " .. answer.status .. ")" end
+  if answer.status ~= 200 then return nil, (answer.fault or NOT_DAIKIN) .. " (" .. path .. ": status " .. answer.status .. ")" end
   if found.ret == "OK" then return found end
   if found.ret then return nil, "the Daikin answers " .. found.ret:sub(1, 100) .. " (" .. path .. ")" end
 end

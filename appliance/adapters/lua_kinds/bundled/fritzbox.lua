@@ -40,7 +40,7 @@ local function is_active(ctx, address)
   local active = answer.body:match("<NewActive>(%d)</NewActive>")
   if answer.status == 500 and answer.body:find("UPnPError", 1, true) then check_fault(answer) return false end
   if answer.status ~= 200 or active ~= "0" and active ~= "1" then
-    error("the device at this address is not a FRITZ!Box (status " .. answer.status .. ")", 0)
+    error((answer.fault or "the device at this address is not a FRITZ!Box") .. " (status " .. answer.status .. ")", 0)
   end
   return active == "1"
 end

@@ -25,11 +25,12 @@ local ON, MOTIONS, CONTACTS = { [true] = "on", [false] = "off" }, { [true] = "de
 -- Return the resources of one type. If an answer contains no list, the poll fails, because an empty list would remove
 -- every lamp. Older bridges do not know every type.
 local function get(ctx, what)
-  local answer = ctx:http { path = "/clip/v2/resource/" .. what }
+  local path = "/clip/v2/resource/" .. what
+  local answer = ctx:http { path = path }
   if answer.status == 404 and OPTIONAL[what] then return {} end
   if answer.status == 401 or answer.status == 403 then error(UNKNOWN, 0) end
   if answer.status ~= 200 or type(part(answer.json).data) ~= "table" then
-    error("the bridge answers without a list of " .. what .. " (status " .. answer.status .. ")", 0)
+    error((answer.fault or "the bridge answers without a list of " .. what) .. " (" .. path .. ": status " .. answer.status .. ")", 0)
   end
   return rows(answer.json, "data")
 end

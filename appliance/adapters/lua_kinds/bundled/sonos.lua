@@ -19,8 +19,8 @@ local COMMANDS = { "media_playback", "volume", "muted" }
 local ENVELOPE = '<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/" '
   .. 's:encodingStyle="http://schemas.xmlsoap.org/soap/encoding/">'
 
--- Call an action of UPnP. Return the status, and the fields of the answer by name. If the answer has no fields,
--- return nil instead of the fields, followed by the UPnP error code.
+-- Call an action of UPnP. Return the answer, and its fields by name. If the answer has no fields, return nil instead of
+-- the fields, followed by the UPnP error code.
 local function call(ctx, service, action, inside)
   local path, channel = SERVICES[service][1], SERVICES[service][2]
   local name = "urn:schemas-upnp-org:service:" .. service .. ":1"
@@ -31,10 +31,10 @@ local function call(ctx, service, action, inside)
   }
   local body = answer.status == 200 and part(xml.decode(answer.body), "children", 1)
   local fields = part(body, "children", 1).children
-  if not fields then return answer.status, nil, answer.body:match("<errorCode>%s*(%d+)%s*</errorCode>") end
+  if not fields then return answer, nil, answer.body:match("<errorCode>%s*(%d+)%s*</errorCode>") end
   local found = {}
   for _, each in ipairs(fields) do found[each.name] = each.text end
-  return answer.status, found
+  return answer, found
 end
 
 local AFTER = { play = "playing", pause = "paused", stop = "stopped" }
@@ -45,15 +45,16 @@ local function is_in_state(ctx, action)
   return AFTER[action] ~= nil and AFTER[action] == STATES[part(transport).CurrentTransportState]
 end
 
-local function refusal(action, status, code)
-  return "the player refuses " .. action .. " (" .. (REASONS[code] or code and "error " .. code or "status " .. status) .. ")"
+local function refusal(action, answer, code)
+  local reason = REASONS[code] or code and "error " .. code or "status " .. answer.status
+  return (not code and answer.fault or "the player refuses " .. action) .. " (" .. reason .. ")"
 end
 
 -- Read an optional value. If the player refuses, the value is unknown. If the answer is unreadable, the value does
 -- not change.
 local function read(ctx, service, action, value_of)
-  local status, found = call(ctx, service, action)
-  if found or status ~= 200 then ctx.memory[action] = found and value_of(found) end
+  local answer, found = call(ctx, service, action)
+  if found or answer.status ~= 200 then ctx.memory[action] = found and value_of(found) end
   return ctx.memory[action]
 end
 
@@ -84,9 +85,10 @@ end
 
 local function poll(ctx)
   local player = about(ctx)
-  local status, transport, code = call(ctx, "AVTransport", "GetTransportInfo")
+  local answer, transport, code = call(ctx, "AVTransport", "GetTransportInfo")
   if not transport then
-    error(code and refusal("GetTransportInfo", status, code) or "the device at this address is not a Sonos (status " .. status .. ")", 0)
+    local is_refused = code or answer.fault
+    error(is_refused and refusal("GetTransportInfo", answer, code) or "the device at this address is not a Sonos (status " .. answer.status .. ")", 0)
   end
   local position = read(ctx, "AVTransport", "GetPositionInfo", function(found)
     return { title = title_of(found), follows = (text(found.TrackURI) or ""):find("^x%-rincon:") ~= nil }
@@ -107,9 +109,9 @@ local function command(ctx, device, asked)
     local muted = asked.action == "mute" or asked.action == "set" and asked.value
     service, action, inside = "RenderingControl", "SetMute", "<DesiredMute>" .. (muted and 1 or 0) .. "</DesiredMute>"
   end
-  local status, done, code = call(ctx, service, action, inside)
-  if not done and (code or status ~= 200) and not (code == "701" and is_in_state(ctx, asked.action)) then
-    return nil, refusal(action, status, code)
+  local answer, done, code = call(ctx, service, action, inside)
+  if not done and (code or answer.status ~= 200) and not (code == "701" and is_in_state(ctx, asked.action)) then
+    return nil, refusal(action, answer, code)
   end
 end
 

@@ -27,7 +27,7 @@ local function ask(ctx, words)
   local answer = ctx:http { path = "/cm", query = login }
   local found = answer.json
   if answer.status == 401 or part(found).WARNING then return nil, "Tasmota rejects the password; set password" end
-  if answer.status ~= 200 then return nil, NOT_TASMOTA .. " (status " .. answer.status .. ")" end
+  if answer.status ~= 200 then return nil, (answer.fault or NOT_TASMOTA) .. " (status " .. answer.status .. ")" end
   if type(found) ~= "table" then return nil end
   if found.Command == "Unknown" or found.Command == "Error" then return nil, "Tasmota rejects the command " .. words end
   return found

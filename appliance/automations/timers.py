@@ -385,7 +385,10 @@ class Timers:
 
 def check_timer(name: str, secs: float, payload: Value) -> str:
     """Return the trimmed name. Raise `Invalid` for a wrong name, duration, or payload."""
-    name = strip_id(name)
+    try:
+        name = strip_id(name)
+    except Invalid as fault:
+        raise Invalid(f"the timer's name {fault}") from None
     if not is_number(secs) or not 0 <= secs <= MAX_SECS:
         raise Invalid(f"timer '{name}': the duration must be 0 to {MAX_SECS} seconds (400 days), not {secs!r}")
     json_size(f"timer '{name}': the payload", payload, MAX_TIMER_PAYLOAD_BYTES)

@@ -292,10 +292,8 @@ class CardHistory:
     def _note_thinned(self, written: Written) -> None:
         if self._thinned is None:
             log.warning(
-                "today's history exceeds history.card_kb_per_day: %d attributes are stored in less "
-                "detail, and %d are not stored; increase the setting to keep more",
-                len(written.coarse),
-                len(written.omitted),
+                "today's history exceeds history.card_kb_per_day; %s; increase the setting to keep more",
+                _losses(written),
             )
         self._thinned = {
             "at": self._last_writing,
@@ -321,3 +319,13 @@ def _months_of(period: Period) -> tuple[str, str]:
     """Return the first and the last month of the period."""
     first = "" if period.start is None else month_at(period.start)
     return first, "~" if period.end is None else month_at(period.end)
+
+
+def _losses(written: Written) -> str:
+    """Name the reduced and the omitted parts of the history."""
+    parts = {
+        "attributes stored in less detail": len(written.coarse),
+        "attributes not stored": len(written.omitted),
+        "commands and executions not stored": written.omitted_entries,
+    }
+    return ", ".join(f"{name}: {count}" for name, count in parts.items() if count)

@@ -90,7 +90,11 @@ def device_after(before: Device, seen: Observation, state: str, now: datetime, d
 
 def check_device_id(device_id: Any) -> None:
     """Raise `Invalid` if the text cannot be the id of a device."""
-    if not isinstance(device_id, str) or strip_id(device_id) != device_id:
+    try:
+        is_id = isinstance(device_id, str) and strip_id(device_id) == device_id
+    except Invalid as fault:
+        raise Invalid(f"the device id {fault}") from None
+    if not is_id:
         raise Invalid(f"{format_value(device_id)} is not a valid device id")
 
 

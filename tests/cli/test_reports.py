@@ -366,7 +366,7 @@ async def test_a_message_is_sent_or_collected_and_a_wrong_section_named(tmp_path
         assert len(received) == 1
         assert (await asked(tmp_path, "notify", "phone:send", "three")).out == "phone:send: gathered\n"
         other = await asked(tmp_path, "notify", "phone:ring", "x")
-        assert other.code == 64 and "invoke target 'phone:ring' is not supported" in other.err
+        assert other.code == 64 and "phone has no operation 'ring'; its operations are " in other.err
     nobody = ended(tmp_path, "notify", "phone", "x")
     assert nobody.code == 69 and "start one with `lares run`" in nobody.err
 

@@ -103,7 +103,7 @@ def test_a_line_calls_a_hook_with_data_or_without(tmp_path: Path) -> None:
         output for data in ("nil", "7", "ann rings") for output in ("fires", f"logs info: {data}")
     ]
     wrong = simulate(tmp_path, f"2026-12-24T18:00 hook {'x' * 300}\n")
-    assert wrong.code == 65 and "events.txt:1: must have 1 to 263 characters" in wrong.err
+    assert wrong.code == 65 and "events.txt:1: the id of the hook must have 1 to 263 characters" in wrong.err
 
 
 def test_without_run_times_are_printed_and_no_lua_runs(tmp_path: Path) -> None:
@@ -168,18 +168,18 @@ def test_the_simulation_begins_with_the_stored_home(tmp_path: Path) -> None:
 
 FAULTS = {
     "18:00 x:a power": "write `at device attribute value`, such as: 18:00 hall:motion motion detected",
-    "25:00 x:a power on": "must begin with a time, such as 18:00, 2026-12-24T18:00, or +90, not '25:00'",
-    "2026-13-24T18:00 x:a power on": "must be a time, such as 2026-12-24T18:00 (local time) or 2026-12-24T17:00:00Z",
+    "25:00 x:a power on": "the line must begin with a time, such as 18:00, 2026-12-24T18:00, or +90, not '25:00'",
+    "2026-13-24T18:00 x:a power on": "the time of the event must be a time, such as 2026-12-24T18:00 (local time) or",
     "2026-12-23T18:00 x:a power on": "2026-12-23T18:00 is before the simulation begins; sort the lines by time",
     "2026-12-26T18:00 x:a power on": "2026-12-26T18:00 is after the end of the simulation; increase --hours",
     "18:00 x:a powr on": "'powr' is not an attribute; did you mean power?",
     "18:00 x:a power maybe": "power must be one of on, off, not 'maybe'",
     "18:00 x:a brightness 101": "brightness must be an integer from 0 to 100, not 101",
-    "18:00 x:a temperature warm": "must be a number with a unit, such as 21.5 celsius, not 'warm'",
+    "18:00 x:a temperature warm": "temperature must be a number with a unit, such as 21.5 celsius, not 'warm'",
     '18:00 x:a temperature {"value": true}': "temperature lacks the field unit",
     "18:00 x:a state offline": "state must be online or unavailable, not 'offline'",
-    "18:00 x:a event \x07": "must not contain control characters",
-    f"18:00 {'x' * 300} power on": "must have 1 to 256 characters, not 300",
+    "18:00 x:a event \x07": "the name of an event must not contain control characters",
+    f"18:00 {'x' * 300} power on": "the device id must have 1 to 256 characters, not 300",
 }
 
 

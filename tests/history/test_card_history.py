@@ -564,7 +564,9 @@ def test_each_quarter_of_a_day_adds_its_part_of_the_budget() -> None:
 
 
 @pytest.mark.slow
-async def test_a_day_stays_within_its_budget_and_lists_thinned_attributes(tmp_path: Path) -> None:
+async def test_a_day_stays_within_its_budget_and_lists_thinned_attributes(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     box = Box(tmp_path, card_kb_per_day=16)
     async with box.run():
         for minute in range(2 * 24 * 60):
@@ -575,6 +577,9 @@ async def test_a_day_stays_within_its_budget_and_lists_thinned_attributes(tmp_pa
             box.pass_time(minutes=1)
             assert box.card.figures()["day_bytes"] <= (16 << 10) + 400, "but for the ends of the writings"
         thinned = box.card.figures()["thinned"]
+        [warning] = [each.getMessage() for each in caplog.records if "card_kb_per_day" in each.getMessage()]
+        assert "; attributes stored in less detail: " in warning
+        assert ": 0" not in warning, "only true parts"
         assert thinned["coarse"] > 0 and thinned["attributes"][0] in ("d0/temperature", "d1/temperature")
     size = (tmp_path / "history" / "2026-12.jsonl").stat().st_size
     assert size <= (3 * 16 << 10), size

@@ -84,6 +84,7 @@ FAILS = {
         "invoke target 'elgato_lights:dance' is not supported",
     ),
     "an adapter that is not there": ('ctx:invoke("nope:info", {})', "invoke target 'nope:info' is not supported"),
+    "a timer without a name": ('ctx:start_timer("", 1)', "the timer's name must have 1 to 256 characters, not 0"),
     "a sleep above 3600": ("ctx:sleep(3600.001)", "3600"),
     "a sleep of no number": ("ctx:sleep(0/0)", ""),
     "a level that is none": ('ctx:log("loud", "x")', "loud"),

@@ -9,6 +9,8 @@ from appliance.api import schemas
 from appliance.api.roles import Role
 from appliance.api.route import ApiResource, Call, route
 from appliance.api.validation import table, whole_number
+from appliance.errors import Unsupported
+from appliance.tables.checks import format_value
 from appliance.tables.fields import Field
 from appliance.tables.json_schema import ANY, TEXT, array_of, maybe, only, record
 
@@ -50,7 +52,14 @@ class AdaptersApi(ApiResource):
         """Run an operation of the adapter with the body as its payload, like `ctx:invoke`."""
         self.hub.health.get_adapter(name)
         payload = self.hub.registry.with_id(await call.read_body())
-        return {"result": await self.hub.dispatcher.invoke(f"{name}:{operation}", payload)}
+        try:
+            return {"result": await self.hub.dispatcher.invoke(f"{name}:{operation}", payload)}
+        except Unsupported:
+            known = self.hub.dispatcher.operations_of(name)
+            if operation in known:
+                raise
+            rest = f"its operations are {', '.join(known)}" if known else "it has no operations"
+            raise Unsupported(f"{name} has no operation {format_value(operation)}; {rest}") from None
 
 
 class DiscoveryApi(ApiResource):

@@ -126,7 +126,7 @@ def _event(
 ) -> FileEvent | FileHook:
     if len(words) > 2 and words[1] == HOOK and not (has_hook_alias and len(words) > 3 and _is_attribute(words[2])):
         data = _json_or_text(words[3].strip()) if len(words) > 3 else None
-        return FileHook(at=_instant(words[0], locale, latest), hook=hook_id(words[2]), data=data)
+        return FileHook(at=_instant(words[0], locale, latest), hook=_hook(words[2]), data=data)
     if len(words) < 4:
         raise Invalid("write `at device attribute value`, such as: 18:00 hall:motion motion detected")
     at, device_id, attribute, raw = words
@@ -134,6 +134,13 @@ def _event(
     instant = _instant(at, locale, latest)
     value = _READERS.get(attribute, _attribute_reader(attribute))(raw.strip())
     return FileEvent(at=instant, device_id=device_id, attribute=attribute, value=value, line=number)
+
+
+def _hook(word: str) -> str:
+    try:
+        return str(hook_id(word))
+    except Invalid as fault:
+        raise Invalid(f"the id of the hook {fault}") from None
 
 
 def _is_attribute(word: str) -> bool:
@@ -146,8 +153,11 @@ def _instant(text: str, locale: Locale, latest: datetime) -> datetime:
     match = _TIME_OF_DAY.match(text)
     if match is None:
         if "T" not in text and "-" not in text:
-            raise Invalid(f"must begin with a time, such as 18:00, 2026-12-24T18:00, or +90, not {text!r}")
-        return read_instant(text, locale)
+            raise Invalid(f"the line must begin with a time, such as 18:00, 2026-12-24T18:00, or +90, not {text!r}")
+        try:
+            return read_instant(text, locale)
+        except Invalid as fault:
+            raise Invalid(f"the time of the event {fault}") from None
     at = time(int(match[1]), int(match[2]), int(match[3] or 0))
     found = next_wall_clock(at, locale, latest - _INSTANT)
     assert found is not None  # this time exists on every day
@@ -163,7 +173,7 @@ def _attribute_reader(attribute: str) -> Callable[[str], Value]:
             raise Invalid(f"{attribute!r} is not an attribute{hint}")
         value = _json_or_text(raw)
         if entry is not None and entry.type == "measurement" and not isinstance(value, dict):
-            value = _measured(raw)
+            value = _measured(attribute, raw)
         dropped: Dropped = {}
         valid = check_attributes({attribute: value}, {}, dropped)
         if dropped:
@@ -173,10 +183,10 @@ def _attribute_reader(attribute: str) -> Callable[[str], Value]:
     return read
 
 
-def _measured(raw: str) -> Value:
+def _measured(attribute: str, raw: str) -> Value:
     match = _MEASURED.match(raw)
     if match is None:
-        raise Invalid(f"must be a number with a unit, such as 21.5 celsius, not {format_value(raw)}")
+        raise Invalid(f"{attribute} must be a number with a unit, such as 21.5 celsius, not {format_value(raw)}")
     return {"value": orjson.loads(match[1]), "unit": match[2] or ""}
 
 

@@ -144,7 +144,8 @@ async def end_within(work: Awaitable[T], seconds: float) -> T:
     stalls of this process.
 
     After the timeout, or when the caller is cancelled, the work is cancelled and has `CANCEL_GRACE_SECS` to end. If
-    the cancelled work returns a value, return this value.
+    the cancelled work returns a value, return this value. The exception of the cancelled work is the cause of the
+    `TimeoutError`.
     """
     loop = asyncio.get_running_loop()
     is_over = loop.create_future()
@@ -165,7 +166,9 @@ async def end_within(work: Awaitable[T], seconds: float) -> T:
     if isinstance(ending, _Result):
         return ending.value
     try:
-        raise ending if is_in_time and ending is not None else TimeoutError
+        if is_in_time and ending is not None:
+            raise ending
+        raise TimeoutError from ending
     finally:
         del ending, task  # a variable that refers to a raised exception forms a cycle with the exception's traceback
 

@@ -269,15 +269,15 @@ class PollingAdapter(Adapter):
         answers_before = self.answers
         try:
             result = await end_within(work, secs)
-        except TimeoutError:
-            raise self.timeout_error(secs, answers_before) from None
+        except TimeoutError as timeout:
+            raise self.timeout_error(secs, answers_before, timeout.__cause__) from None
         except Unreachable as error:
             raise self.http.convert_if_answered(error, answers_before) from None
         self.record_contact()
         return result
 
-    def timeout_error(self, secs: float, answers_before: int) -> AdapterFailed:
-        """Return the error of a call that took longer than `secs`."""
+    def timeout_error(self, secs: float, answers_before: int, cause: BaseException | None) -> AdapterFailed:
+        """Return the error of a call that took longer than `secs`. `cause` is the exception of the cancelled call."""
         return self.http.timeout_error(secs, answers_before)
 
     def on_unreachable(self, error: Unreachable) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Awaitable, Collection, Generator, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Collection, Generator, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any, TypeVar
@@ -24,7 +24,7 @@ from appliance.adapters.lua_kinds.device_reader import (
     ReadUpdate,
     device_for_lua,
 )
-from appliance.adapters.lua_kinds.functions import KindFunctions
+from appliance.adapters.lua_kinds.functions import CallCancelled, KindFunctions
 from appliance.adapters.lua_kinds.host import KindHost, LoadedSection, SectionFault
 from appliance.adapters.lua_kinds.origins import Origins
 from appliance.adapters.lua_kinds.push_connection import PushSource
@@ -96,17 +96,15 @@ class LuaAdapter(PollingAdapter):
         """Poll and receive until cancelled. Raise `AdapterReplaced` once the kind changes."""
         await run_together(super().run(), self._keep_processing(), replace_when(self._loaded))
 
-    async def run_limited(self, work: Awaitable[T], secs: float | None = None) -> T:
-        self.functions.cancelled = None
-        return await super().run_limited(work, secs)
-
-    def timeout_error(self, secs: float, answers_before: int) -> AdapterFailed:
+    def timeout_error(self, secs: float, answers_before: int, cause: BaseException | None) -> AdapterFailed:
         """Return the error for a timeout. If the function was waiting for the device, return the error of the base
         class. If the function itself was too slow, the error is not an outage."""
-        cancelled = self.functions.cancelled
-        if cancelled is not None and cancelled.was_asking:
-            return super().timeout_error(secs, answers_before)
-        place = "publishing" if cancelled is None else cancelled.place
+        if not isinstance(cause, CallCancelled):
+            place = "publishing"
+        elif cause.was_asking:
+            return super().timeout_error(secs, answers_before, cause)
+        else:
+            place = cause.place
         return AdapterFailed(f"{place} took longer than {secs:g} s, excluding the wait for the device")
 
     async def poll_once(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
@@ -50,8 +51,8 @@ class KindCtx:
     """The `LuaCalls` of one running function. `request_secs` is the default and maximum time limit of the function's
     requests.
 
-    `failure` is the error of the last request if its answer was missing or unreadable. `is_asking` is true during a
-    request. `repeats` is passed to `WebRequest.repeat`.
+    `failure` is the error of the last request if its answer was missing or unreadable. `was_asking` is true if the
+    call was cancelled during a request. `repeats` is passed to `WebRequest.repeat`.
     """
 
     counted_secs = 0.0
@@ -72,7 +73,7 @@ class KindCtx:
         self._request_secs = request_secs
         self._connection = connection
         self.failure: AdapterFailed | None = None
-        self.is_asking = False
+        self.was_asking = False
         self._section = section
         self._transport = transport
         self._kept = kept
@@ -83,14 +84,14 @@ class KindCtx:
         first, second, *_ = arguments
         if operation not in _METHODS:
             raise Invalid(f"ctx:{operation} is not available in the Lua file of an adapter kind")
-        self.is_asking = operation in ASKING
         try:
             return await _METHODS[operation](self, first, second)
         except (Unreachable, Unanswered, Unreadable) as error:
             self.failure = type(error)(str(error))  # the traceback of `error` refers to this object and the answer
             raise
-        finally:
-            self.is_asking = False
+        except asyncio.CancelledError:
+            self.was_asking = operation in ASKING
+            raise
 
     def log(self, level: str, message: str, fields: Any) -> None:
         """Write a log line of the file, without secrets."""

@@ -36,18 +36,20 @@ class Results(NamedTuple):
     ctx: KindCtx
 
 
-class CancelledCall(NamedTuple):
-    """The file and function of a cancelled call, and whether the function was waiting for the device."""
+class CallCancelled(asyncio.CancelledError):
+    """The cancellation of a call. `place` is the file and function. `was_asking` is true if the function was waiting
+    for the device."""
 
-    place: str
-    was_asking: bool
+    def __init__(self, place: str, *, was_asking: bool) -> None:
+        super().__init__(place)
+        self.place = place
+        self.was_asking = was_asking
 
 
 class KindFunctions:
     """Calls the functions of one section's file, and stores the memory and the secrets of the section.
 
-    `connection` is the connection of `listen`, or None. `cancelled` describes the last cancelled call since the
-    adapter last began to measure a time.
+    `connection` is the connection of `listen`, or None.
     """
 
     def __init__(
@@ -65,7 +67,6 @@ class KindFunctions:
         self.settings = origins.settings_for_lua()
         self.memory: dict[str, Value] = {}
         self.transport = transport
-        self.cancelled: CancelledCall | None = None
         self.connection: PushConnection | None = None
         if (listen := loaded.definition.listen) is not None:
             self.connection = PushConnection(push, listen, context.clock)
@@ -103,8 +104,8 @@ class KindFunctions:
         try:
             found = await self._host.call(self.section, ctx, path, given)
         except asyncio.CancelledError:
-            self.cancelled = CancelledCall(f"{self.section.kind}.lua: {'.'.join(path)}", ctx.is_asking)
-            raise
+            place = f"{self.section.kind}.lua: {'.'.join(path)}"
+            raise CallCancelled(place, was_asking=ctx.was_asking) from None
         except ScriptFailed as failed:
             if ctx.failure is not None and str(ctx.failure) in failed.message:
                 raise type(ctx.failure)(self.redact(str(ctx.failure))) from None

@@ -17,11 +17,12 @@ from typing import Any
 import pytest
 
 from appliance.adapters.base import HookRequest
+from appliance.adapters.device_http.client import HttpResponse
 from appliance.adapters.lua_kinds.adapter import LuaAdapter
 from appliance.adapters.lua_kinds.crypto import compute
-from appliance.adapters.lua_kinds.functions import CancelledCall
 from appliance.adapters.lua_kinds.json_and_xml import MAX_JSON_MARKS, compact_json
 from appliance.adapters.lua_kinds.kept_texts import MAX_KEPT_WRITES
+from appliance.adapters.lua_kinds.web_request import WebRequest
 from appliance.errors import AdapterFailed, BadAnswer, ConfigFailed, Invalid, Unanswered, Unreachable, Unreadable
 from appliance.home import events
 from appliance.home.bus import Bus
@@ -63,12 +64,30 @@ async def test_ctx_has_every_method_that_hints_name(pool: WorkerPool, tmp_path: 
     assert set((await it.poll())["a"].name.split()) == KIND_METHODS
 
 
+class SilentVendor(Vendor):
+    """A device that never answers. `is_asked` is set by the first request."""
+
+    is_asked = asyncio.Event()
+
+    async def exchange(self, request: WebRequest) -> HttpResponse:
+        self.is_asked.set()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+
 async def test_a_slow_hub_is_not_an_outage_of_the_device(pool: WorkerPool, tmp_path: Path) -> None:
-    it = await start(pool, tmp_path, kind(), Vendor({}))
-    it.adapter.functions.cancelled = CancelledCall("mine.lua: poll", was_asking=True)  # a reload ended the poll
+    vendor = SilentVendor({})
+    it = await start(pool, tmp_path, kind('ctx:http { path = "/" } return {}'), vendor)
+    other = asyncio.create_task(it.adapter.poll())
+    await vendor.is_asked.wait()
+    publishing = asyncio.create_task(it.adapter.run_limited(asyncio.sleep(60), 0.1))
+    await asyncio.sleep(0)
+    other.cancel()  # while it waits for the device
     with pytest.raises(AdapterFailed, match=r"publishing took longer than 0\.1 s, excluding the wait") as failed:
-        await it.adapter.run_limited(asyncio.sleep(60), 0.1)
+        await publishing
     assert not isinstance(failed.value, Unreachable)
+    with pytest.raises(Unreachable):
+        await it.adapter.run_limited(it.adapter.poll(), 1)
 
 
 @pytest.mark.parametrize(

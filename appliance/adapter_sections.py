@@ -8,8 +8,8 @@ from functools import partial
 from typing import Any
 
 from appliance.adapters.dispatch import Dispatcher
-from appliance.adapters.kinds import kind_of
-from appliance.adapters.lua_kinds.section import LuaSection
+from appliance.adapters.kinds import kind_name_of, kind_of
+from appliance.adapters.lua_kinds.section import list_lua_sections
 from appliance.adapters.mqtt.kind import Mqtt
 from appliance.adapters.mqtt.out.section_publishers import Publishers, SectionPublishers
 from appliance.adapters.running_adapters import RunningAdapters
@@ -105,8 +105,7 @@ class AdapterSections:
             return None, {}, failed.faults
         changes = compare_sections(self.settings, found.adapters)
         changed = [found.adapters[name] for name in changes if name in found.adapters]
-        in_lua = [each for each in changed if isinstance(each, LuaSection)]
-        refused = await self._kinds.files.check_sections(in_lua)
+        refused = await self._kinds.files.check_sections(list_lua_sections(changed))
         return (None, {}, refused) if refused else (found, changes, [])
 
     async def _stop_changed(self, found: Config, changes: SectionChanges) -> None:
@@ -115,9 +114,7 @@ class AdapterSections:
             if change != "started":
                 await self._stop_section(name, found.adapters.get(name))
         self.settings, self.names = found.adapters, found.adapter_names
-        await self._kinds.use_sections(
-            [each for each in self.settings.values() if isinstance(each, LuaSection)], changes
-        )
+        await self._kinds.use_sections(list_lua_sections(self.settings.values()), changes)
         for name in changes:
             if name in self.settings:
                 self._health.add(name)
@@ -125,7 +122,7 @@ class AdapterSections:
     async def _start_section(self, name: str, settings: Any) -> None:
         if isinstance(settings, Mqtt):
             self._brokers.add(name)
-        others = {id_ for id_, kind in self._removed.items() if kind != _kind_name(settings)}
+        others = {id_ for id_, kind in self._removed.items() if kind != kind_name_of(settings)}
         await self._store.restore_section(name, kind_of(settings).device_kinds, without=others)
         self._dispatcher.add(await self._running.start(name, settings))
         await self._publish_home_on(name, settings)
@@ -137,8 +134,8 @@ class AdapterSections:
         await self._running.stop(name)
         self._health.remove(name)
         self._brokers.discard(name)
-        kind = _kind_name(self.settings[name])
-        if successor is None or _kind_name(successor) != kind:
+        kind = kind_name_of(self.settings[name])
+        if successor is None or kind_name_of(successor) != kind:
             await self._store.recorder.flush()
             self._removed |= dict.fromkeys(self._registry.ids_of(name), kind)
             await in_steps(self._clock, self._registry.remove_section(name))
@@ -147,7 +144,3 @@ class AdapterSections:
         if isinstance(settings, Mqtt):
             open_ = partial(self._build_publishers, name, settings, self._brokers)
             await self._running.enter(name, SectionPublishers(name, open_, self._clock))
-
-
-def _kind_name(settings: Any) -> str:
-    return settings.kind if isinstance(settings, LuaSection) else kind_of(settings).name

@@ -38,6 +38,10 @@ def kind_of(settings: Any) -> AdapterKind:
     return _BY_SETTINGS[type(settings)]
 
 
+def kind_name_of(settings: Any) -> str:
+    return settings.kind if isinstance(settings, LuaSection) else kind_of(settings).name
+
+
 def list_operations(adapters: Mapping[str, Any]) -> dict[str, frozenset[str] | None]:
     """Return the operations of each enabled section. If the operations of a section are unknown, the section's value
     is None."""

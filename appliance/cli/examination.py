@@ -14,7 +14,7 @@ from msgspec.structs import asdict, replace
 
 from appliance import config
 from appliance.adapters.kinds import list_operations
-from appliance.adapters.lua_kinds.section import LuaSection
+from appliance.adapters.lua_kinds.section import LuaSection, list_lua_sections
 from appliance.automations.automations import build_automation_catalog
 from appliance.automations.definition import AutomationDefinition
 from appliance.automations.names.home_names import HomeNames
@@ -114,7 +114,7 @@ async def _check_lua(settings: Config, data_dir: Path, file: Path) -> tuple[list
             settings.automations, settings.root, pool.describe, settings.locale, clock
         )
         _, in_scripts = await Scripts(pool.compile, folder_of(settings.scripts, settings.root)).check()
-        sections = [each for each in settings.adapters.values() if isinstance(each, LuaSection)]
+        sections = list_lua_sections(settings.adapters.values())
         _, of_recipes = await asyncio.to_thread(check_recipes, own_recipes(file))
         of_folder = await read_folder(folder_of(settings.scripts, settings.root))
         of_scenes, of_automations = await scenes.check(), await automations.check()

@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from appliance import config
-from appliance.adapters.lua_kinds.section import LuaSection
+from appliance.adapters.lua_kinds.section import list_lua_sections
 from appliance.automations.automations import Automations
 from appliance.automations.definition import AutomationDefinition
 from appliance.automations.names.home_names import HomeNames
@@ -130,7 +130,7 @@ class FileChecks:
         found = await compute_alone(FILES_THREAD, parse)
         if not isinstance(found, Config):
             raise ConfigFailed(found)
-        sections = [each for each in found.adapters.values() if isinstance(each, LuaSection)]
+        sections = list_lua_sections(found.adapters.values())
         if faults := await self._kinds.files.check_sections(sections):
             raise ConfigFailed(self._own_faults(faults, source.name))
         return [_split(warning, self._config.file, source.name) for warning in found.warnings]

@@ -15,7 +15,7 @@ from msgspec import Struct, field
 
 from appliance.adapters.lua_calls import LuaCalls
 from appliance.adapters.lua_kinds.host import LoadedSection, SectionFault
-from appliance.adapters.lua_kinds.section import LuaSection, SectionSettings
+from appliance.adapters.lua_kinds.section import LuaSection, SectionSettings, list_lua_sections
 from appliance.errors import ConfigFailed, Fault
 from appliance.home import events
 from appliance.home.bus import Bus
@@ -185,7 +185,7 @@ async def open_kind_catalog(
     The argument of `build_pool` is the maximum processor time in seconds that a function may use without waiting.
     Raise `ConfigFailed` if a kind rejects a section.
     """
-    sections = [each for each in adapters.values() if isinstance(each, LuaSection)]
+    sections = list_lua_sections(adapters.values())
     pools = await stack.enter_async_context(AsyncExitStack())
 
     def open_pool() -> Awaitable[WorkerPool]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -36,6 +36,10 @@ class LuaSection(Redacted, frozen=True, kw_only=True):
     def fault(self, message: str, *path: str) -> Fault:
         at = ("adapters", self.name, *path)
         return Fault(self.file, self.line_of(at) or self.line_of(at[:2]), f"{dotted(at)} {message}")
+
+
+def list_lua_sections(sections: Iterable[Any]) -> list[LuaSection]:
+    return [each for each in sections if isinstance(each, LuaSection)]
 
 
 class SectionSettings(Redacted, frozen=True, kw_only=True):

@@ -13,7 +13,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from appliance.adapters.kinds import list_operations
-from appliance.adapters.lua_kinds.section import LuaSection
+from appliance.adapters.lua_kinds.section import list_lua_sections
 from appliance.automations.active_triggers import ActiveTrigger
 from appliance.automations.automations import Automations, build_automation_catalog
 from appliance.automations.definition import AutomationDefinition
@@ -176,7 +176,7 @@ async def _list_operations(
 ) -> Mapping[str, Collection[str] | None]:
     """Return the operations of all sections, including disabled sections. Return None if the operations are
     unknown."""
-    sections = [each for each in settings.adapters.values() if isinstance(each, LuaSection)]
+    sections = list_lua_sections(settings.adapters.values())
     found = dict.fromkeys(settings.adapter_names) | list_operations(settings.adapters)
     if sections:
         found |= (await KindFiles(folder_of_kinds(file), describe).read(sections)).list_operations()

@@ -14,6 +14,14 @@ from appliance.tables.checks import Mismatch, format_value, string
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
+IpAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+_METADATA = frozenset(map(ipaddress.ip_address, ("169.254.169.254", "fd00:ec2::254")))
+"""Addresses at which a virtual machine in a cloud can read its own credentials."""
+
+_CARRIERS = tuple(map(ipaddress.IPv6Network, ("::/96", "::ffff:0:0/96", "64:ff9b::/96")))
+"""Ranges of IPv6 addresses whose last four bytes are an IPv4 address: IPv4-compatible, IPv4-mapped, and NAT64."""
+
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 _IN_BRACKETS = re.compile(r"[^\[\]]+|\[[^\[\]]*:[^\[\]]*\](:[0-9]*)?")
@@ -121,6 +129,22 @@ def _is_name(text: str) -> bool:
         return False
     is_number = re.fullmatch(r"0[xX][0-9a-fA-F]*|[0-9]+", name.rpartition(".")[2]) is not None
     return len(name) <= 253 and not is_number
+
+
+def without_carrier(address: IpAddress) -> IpAddress:
+    """Return the embedded IPv4 address. If no IPv4 address is embedded, return the given address unchanged."""
+    # the unspecified and loopback addresses do not embed an IPv4 address
+    if isinstance(address, ipaddress.IPv4Address) or int(address) <= 1:
+        return address
+    if any(address in network for network in _CARRIERS):
+        return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+    return address.sixtofour or address
+
+
+def is_forbidden(address: IpAddress) -> bool:
+    """Return whether the address belongs to a metadata service or cannot belong to a single device."""
+    is_nobody = address.is_unspecified or address.is_multicast or address in _METADATA
+    return is_nobody or (address.version == 4 and (address.is_reserved or int(address) < 1 << 24))
 
 
 def network(value: Any) -> Network:

@@ -228,6 +228,10 @@ ACCEPTED: list[tuple[str, str, str, Any]] = [
     ),
     ("adapters.matter", "url", '"wss://[::1]/matter/ws"', "wss://[::1]/matter/ws"),
     ("adapters.elgato_lights", "base_url", '"http://[fe80::1]:9123"', "http://[fe80::1]:9123"),
+    *(
+        ("adapters.elgato_lights", "base_url", f'"http://{each}:1"', f"http://{each}:1")
+        for each in ("127.0.0.1", "[::1]", "[::ffff:127.0.0.1]", "169.254.7.7", "localhost")
+    ),
     ("adapters.elgato_lights", "base_url", '"http://büro-lampe.local."', "http://büro-lampe.local."),
     ("adapters.elgato_lights", "base_url", '"http://lamp_2:1"', "http://lamp_2:1"),
     ("adapters.roku_tv", "ip_address", '"192.168.1.30"', "192.168.1.30"),
@@ -308,6 +312,13 @@ UNSOUND: dict[str, list[str]] = {
             '"http://127.0.0.①"',
             '"http:\\\\\\\\lamp"',
             '"http://@lamp"',
+        ),
+        *('"http://0.0.0.0:80"', '"http://[::]"', '"http://169.254.169.254"', '"http://[fd00:ec2::254]"'),
+        *(
+            '"http://[::ffff:169.254.169.254]"',
+            '"http://224.0.0.1"',
+            '"http://255.255.255.255"',
+            '"http://[ff02::1]"',
         ),
         *('"http://lamp?"', '"http://lamp#"', '"http://[::1].x"', '"http://[::1]x"', '"http://[v1.a]"'),
         *('"http://lamp\\r\\nHost: x"', '"http://[::1%25lo"', '"http://lamp:1:2"', '"http:lamp"', '"//lamp"'),

@@ -65,7 +65,7 @@ def address(value: Any) -> Address:
 
 
 def base_url(value: Any) -> str:
-    """Check the base URL of an HTTP service."""
+    """Check the base URL of an HTTP service. The service may run on the hub's machine, so loopback is allowed."""
     text = string(value).rstrip("/")
     _refuse_user(text)
     try:
@@ -76,6 +76,9 @@ def base_url(value: Any) -> str:
         is_valid = False
     if not is_valid or not text.isprintable() or re.search(r"[ ?#]", text):
         raise Mismatch('an address like "http://192.168.1.20:9123"', value)
+    name = parts.hostname or ""
+    if is_numeric(name) and is_forbidden(without_carrier(ipaddress.ip_address(name))):
+        raise Invalid(f"must be the address of a device or service; {name} is reserved")
     return text
 
 

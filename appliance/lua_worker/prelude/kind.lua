@@ -204,7 +204,10 @@ local function fetch(kind, given, field, reasons)
   if answer.status == 200 and type(found) == 'table' and (field == nil or found[field] ~= nil) then return found end
   local lack = found == nil and 'not JSON' or type(found) ~= 'table' and 'no table' or 'without ' .. tostring(field)
   local place = ' (' .. asked.path .. ': status ' .. answer.status .. (answer.status == 200 and ', ' .. lack or '') .. ')'
-  error(reasons and reasons[answer.status] or (answer.fault or 'the device at this address is not a ' .. kind) .. place, 0)
+  local stated = answer.status == 200 and type(found) == 'table' and text(found.status, found.message, found.error)
+  local fault = answer.fault or stated and 'the device at this address answers "' .. stated:sub(1, 100) .. '"'
+    or 'the device at this address is not a ' .. kind
+  error(reasons and reasons[answer.status] or fault .. place, 0)
 end
 
 -- Return a function's result as JSON. Put a sentence in place of each device that JSON cannot represent.

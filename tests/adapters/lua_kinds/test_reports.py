@@ -200,6 +200,47 @@ async def test_the_lamp_of_a_tasmota_comes_after_its_relays(pool: WorkerPool, tm
     }
 
 
+@pytest.mark.parametrize(
+    ("state", "lamps"),
+    [
+        ({"POWER1": "ON", "POWER2": "OFF", "Channel2": 20}, {"relay:2": (20, "Channel2 30")}),
+        (
+            {"POWER1": "ON", "Channel1": 50, "POWER2": "OFF", "Channel2": 20},
+            {"relay:1": (50, "Channel1 30"), "relay:2": (20, "Channel2 30")},
+        ),
+        (
+            {
+                "POWER1": "ON",
+                "POWER2": "OFF",
+                "Dimmer1": 40,
+                "Dimmer2": 50,
+                "HSBColor": "9,8,40",
+                "White": 50,
+                "CT": 250,
+            },
+            {"relay:1": (40, "Dimmer1 30"), "relay:2": (50, "Dimmer2 30")},
+        ),
+        ({"POWER": "ON", "Dimmer1": 40, "Dimmer2": 50}, {"relay:1": (40, "Dimmer1 30")}),
+    ],
+)
+async def test_a_tasmota_can_have_several_lamps(
+    pool: WorkerPool, tmp_path: Path, state: dict[str, Any], lamps: dict[str, tuple[int, str]]
+) -> None:
+    vendor = Tasmota()
+    vendor.status["StatusSTS"] = state
+    it = await start(pool, tmp_path, None, vendor, "tasmota_http")
+    found = {id_: each for id_, each in (await it.poll()).items() if each.kind == "Light"}
+    assert {id_: each.attributes["brightness"] for id_, each in found.items()} == {
+        id_: brightness for id_, (brightness, _) in lamps.items()
+    }
+    if "HSBColor" in state:
+        assert found["relay:1"].attributes["color_hs"] == {"hue": 9, "saturation": 8}
+        assert found["relay:2"].attributes["color_temperature"] == {"value": 4000, "unit": "kelvin"}
+    for id_, (_, words) in lamps.items():
+        await it.command(id_, "brightness", "set", 30)
+        assert words in [each.query.get("cmnd") for each in vendor.asked]
+
+
 async def test_the_chip_temperature_of_a_tasmota_is_not_the_rooms(pool: WorkerPool, tmp_path: Path) -> None:
     vendor = Tasmota()
     vendor.status["StatusSNS"] = {"ESP32": {"Temperature": 53.3}, "SI7021": {"Temperature": 20.1}}

@@ -9,6 +9,7 @@ import pytest
 
 from appliance.adapters.base import HookRequest
 from appliance.adapters.lua_kinds.web_request import WebRequest
+from appliance.errors import AdapterFailed
 from appliance.lua.worker_pool import WorkerPool
 from tests.adapters.contract import trial
 from tests.adapters.lua_kinds.bench import KindAtWork, section, start
@@ -108,6 +109,39 @@ async def test_sensors_of_shelly(
     assert {**attributes, **shown} == attributes and it.dropped == []
 
 
+async def test_a_shelly_that_is_busy_or_updates_is_still_a_shelly(pool: WorkerPool, tmp_path: Path) -> None:
+    plug = ShellyTwo("shelly-plus-plug-s.json")
+    it = await start(pool, tmp_path, None, plug, "shelly")
+    await it.poll()
+    calls: list[WebRequest] = []
+
+    def refuse_first(asked: WebRequest) -> Answer:
+        calls.append(asked)
+        return {"id": 1, "error": {"code": 429, "message": "busy"}} if len(calls) == 1 else plug.answer(asked)
+
+    plug.odd["/rpc"] = refuse_first
+    assert await it.command("switch:0", "power", "on") is None and len(calls) == 2
+    plug.odd["/rpc/Shelly.GetStatus"] = {"status": "Updating"}
+    with pytest.raises(
+        AdapterFailed, match=r'at this address answers "Updating" \(/rpc/Shelly.GetStatus: status 200, w'
+    ):
+        await it.poll()
+
+
+async def test_the_white_channel_of_a_shelly_lamp(pool: WorkerPool, tmp_path: Path) -> None:
+    lamp = {"output": True, "rgb": [1, 2, 3], "brightness": 50, "white": 7}
+
+    def set_white(asked: WebRequest) -> Answer:
+        lamp.update(asked.json["params"])
+        return {"id": 1, "result": None}
+
+    about = {"mac": "AABB", "model": "X", "gen": 2}
+    vendor = Vendor({"/shelly": about, "/rpc": set_white, "/rpc/Shelly.GetStatus": {"sys": {}, "rgbw:0": lamp}})
+    it = await start(pool, tmp_path, None, vendor, "shelly")
+    assert (await it.poll())["rgbw:0"].attributes["custom.shelly.white"] == 7
+    assert await it.command("rgbw:0", "custom.shelly.white", "set", 200) is None and lamp["white"] == 200
+
+
 async def test_meters_lamps_and_covers_of_the_first_generation(pool: WorkerPool, tmp_path: Path) -> None:
     status: dict[str, Any] = {
         "mac": "AABB",
@@ -177,7 +211,7 @@ LIGHTS: tuple[tuple[str, dict[str, Any], dict[str, Any], list[str]], ...] = (
         "rgbw:0",
         {"output": True, "brightness": 40, "rgb": [1, 2, 3], "white": 9},
         {"power": "on", "brightness": 40, "color_rgb": {"r": 1, "g": 2, "b": 3}},
-        ["brightness", "color_rgb", "power"],
+        ["brightness", "color_rgb", "custom.shelly.white", "power"],
     ),
     (
         "rgbcct:0",

@@ -224,6 +224,8 @@ local function thermostat_of(fields, kind)
     hvac_mode = ({ [true] = mode, [false] = "off" })[fields.enable], hvac_state = ({ [true] = moves, [false] = "idle" })[fields.output] }
 end
 
+local WHITE = "custom.shelly.white"          -- the white channel next to the colours
+
 -- Return the attributes of a part, from a whole answer or from a pushed part.
 local function attributes_of(what, fields, counted, kind)
   if what == "thermostat" then return thermostat_of(fields, kind) end
@@ -234,6 +236,7 @@ local function attributes_of(what, fields, counted, kind)
   elseif what ~= "switch" and RPC[what] then
     local rgb = part(fields, "rgb")
     attributes.brightness, attributes.color_rgb, attributes.color_temperature = fields.brightness, color(rgb[1], rgb[2], rgb[3]), measure(fields.ct, "kelvin")
+    attributes[WHITE] = fields.white
     if fields.mode == "rgb" then attributes.color_mode, attributes.color_temperature = "rgb", nil        -- the mode decides which colour is active
     elseif fields.mode == "cct" then attributes.color_mode, attributes.color_rgb = "color_temp", nil
     elseif what == "rgb" and fields.rgb then attributes.color_mode = "rgb"
@@ -262,6 +265,7 @@ local function commands_of(what, config)
   local range = part(config, "ct_range")
   if what == "cct" or what == "rgbcct" then commands[#commands + 1] = white(tonumber(range[1]) or 2700, tonumber(range[2]) or 6500) end
   if what:find("rgb", 1, true) then commands[#commands + 1] = "color_rgb" end
+  if what == "rgbw" then commands[#commands + 1] = { capability = WHITE, actions = { "set" }, type = "integer", min = 0, max = 255 } end
   return commands
 end
 
@@ -312,6 +316,16 @@ local function read_config(ctx)
     config[key] = { name = text(each.name), type = text(each.type), mode = text(each.in_mode), ct_range = each.ct_range }
   end
   return answer.status == 200 and config or {}
+end
+
+-- Call a method. A Shelly that is busy can answer error 429 with status 200, so the call is repeated once, as after
+-- status 429.
+local TOO_MANY = 429
+local function call(ctx, method, parameters, timeout_secs)
+  local request = { method = "POST", path = "/rpc", timeout_secs = timeout_secs, json = { id = 1, method = method, params = parameters } }
+  local answer = ctx:http(request)
+  if part(answer.json, "error").code == TOO_MANY then return ctx:http(request) end
+  return answer
 end
 
 ---------------------------------------------------------------- dynamic components
@@ -371,8 +385,7 @@ end
 local function read_components(ctx)
   local found, count = {}, 0
   repeat
-    local parameters = { offset = count, dynamic_only = true, include = { "status", "config" } }
-    local answer = ctx:http { method = "POST", path = "/rpc", json = { id = 1, method = "Shelly.GetComponents", params = parameters } }
+    local answer = call(ctx, "Shelly.GetComponents", { offset = count, dynamic_only = true, include = { "status", "config" } })
     local result = part(answer.json, "result")
     local page = rows(result, "components")
     for _, each in ipairs(page) do found[text(each.key, "")] = each end
@@ -479,6 +492,7 @@ local function request_of(what, asked, has_modes)
   if asked.capability == "color_rgb" then
     query.mode, query.red, query.green, query.blue = has_modes and "color" or nil, value.r, value.g, value.b
     parameters.mode, parameters.rgb = what == "rgbcct" and "rgb" or nil, { value.r, value.g, value.b }
+  elseif asked.capability == WHITE then parameters.white = value
   elseif asked.capability == "color_temperature" then
     local kelvin = value.unit == "mireds" and round(1000000 / value.value) or value.value
     query.mode, query.temp = has_modes and "white" or nil, kelvin
@@ -501,12 +515,10 @@ local function set_climate(ctx, device, what, number, asked)
   if what == "thermostat" then
     local config = { id = id, target_C = target }
     if mode then config = { id = id, enable = mode ~= "off" } end
-    return ctx:http { method = "POST", path = "/rpc", json = { id = 1, method = "Thermostat.SetConfig", params = { id = id, config = config } } }
+    return call(ctx, "Thermostat.SetConfig", { id = id, config = config })
   end
   ctx.memory.watched_until = ctx:now() + 10
-  local call = { id = id, method = "Trv.SetTarget", params = { id = 0, target_C = target } }
-  local request = { method = "POST", path = "/rpc", timeout_secs = 2.5, json = { id = 1, method = "BluTrv.Call", params = call } }
-  local came, answer = pcall(ctx.http, ctx, request)
+  local came, answer = pcall(call, ctx, "BluTrv.Call", { id = id, method = "Trv.SetTarget", params = { id = 0, target_C = target } }, 2.5)
   return came and answer or { status = 200 }
 end
 
@@ -529,9 +541,7 @@ local function command(ctx, device, asked)
     parameters.pos = tonumber(part(ctx:http { path = "/rpc/Cover.GetStatus", query = { id = number } }.json).target_pos)
   elseif VIRTUAL[what] then ctx.memory.watched_until = ctx:now() + 10
   end
-  local answer = ctx:http(is_second and { method = "POST", path = "/rpc", json = { id = 1, method = method, params = parameters } }
-    or { path = PATHS[what] .. number, query = query })
-  return refusal(answer)
+  return refusal(is_second and call(ctx, method, parameters) or ctx:http { path = PATHS[what] .. number, query = query })
 end
 
 ---------------------------------------------------------------- pushes of the second generation

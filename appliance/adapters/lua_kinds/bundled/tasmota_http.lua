@@ -36,9 +36,9 @@ end
 local WHITE = { capability = "color_temperature", actions = { "set" }, min = 2000, max = 6536, unit = "kelvin" }
 
 -- Return hue and saturation of a lamp in colour mode. HSBColor is a text like "120,100,50".
-local function color_of(state)
+local function color_of(state, is_white_separate)
   local hue, saturation = (text(state.HSBColor) or ""):match("^(%d+),(%d+),%d+$")
-  if hue and (tonumber(state.White) or 0) == 0 then return { hue = tonumber(hue), saturation = tonumber(saturation) } end
+  if hue and (is_white_separate or (tonumber(state.White) or 0) == 0) then return { hue = tonumber(hue), saturation = tonumber(saturation) } end
 end
 
 local SPEED, FULL_SPEED = "custom.tasmota_http.speed", 3
@@ -85,6 +85,34 @@ local function add_fan(ctx, state, devices, about)
   devices[#devices + 1] = about { id = "fan", kind = "Switch", class = "fan",
     commands = { "power", { capability = SPEED, actions = { "set" }, type = "integer", min = 0, max = FULL_SPEED } },
     attributes = { power = speed > 0 and "on" or "off", [SPEED] = speed } }
+end
+
+-- Make lamps of the last relays, because Tasmota numbers its lamps after the relays. A device usually has one lamp. With
+-- SetOption68, each channel is a lamp; with SetOption37, colours and white are two lamps.
+local function add_lamps(ctx, state, devices)
+  local lamps, dimmers = {}, {}
+  local function add(device, word)
+    device.kind, device.class, device.commands, device.attributes.brightness = "Light", nil, { "power", "brightness" }, state[word]
+    lamps[#lamps + 1], dimmers[device.id] = device, word
+  end
+  for _, device in ipairs(devices) do
+    local word = "Channel" .. device.id:match("%d+$")
+    if state[word] then add(device, word) end
+  end
+  if state.Dimmer and #lamps == 0 then add(devices[#devices], "Dimmer") end
+  if state.Dimmer1 and #lamps == 0 then
+    if devices[2] then add(devices[#devices - 1], "Dimmer1") end
+    add(devices[#devices], devices[2] and "Dimmer2" or "Dimmer1")
+  end
+  ctx.memory.dimmers = dimmers
+  local colored, white = lamps[1], lamps[#lamps]
+  if white and type(state.CT) == "number" and state.CT > 0 then
+    white.commands[3], white.attributes.color_temperature = WHITE, measure(round(1000000 / state.CT), "kelvin")
+  end
+  if colored and state.HSBColor then
+    colored.commands[#colored.commands + 1], colored.attributes.color_hs = "color_hs", color_of(state, colored ~= white)
+    if colored.attributes.color_hs then colored.attributes.color_temperature = nil end
+  end
 end
 
 local METER = {
@@ -152,17 +180,7 @@ local function poll(ctx)
   if not first then
     first = about { id = "sensor", kind = "Sensor", name = 1, attributes = {} }
     devices[1] = first
-  elseif state.Dimmer and devices[1] then
-    local lamp = devices[#devices]                  -- Tasmota numbers its lamp after the relays
-    lamp.kind, lamp.class, lamp.attributes.brightness = "Light", nil, state.Dimmer
-    lamp.commands = { "power", "brightness" }
-    if type(state.CT) == "number" and state.CT > 0 then
-      lamp.commands[3], lamp.attributes.color_temperature = WHITE, measure(round(1000000 / state.CT), "kelvin")
-    end
-    if state.HSBColor then
-      lamp.commands[#lamp.commands + 1], lamp.attributes.color_hs = "color_hs", color_of(state)
-      if lamp.attributes.color_hs then lamp.attributes.color_temperature = nil end
-    end
+  elseif devices[1] then add_lamps(ctx, state, devices)
   end
   read_sensors(part(found, "StatusSNS"), first.attributes)
   read_meter(part(found, "StatusSNS", "ENERGY"), devices, first)
@@ -181,7 +199,7 @@ local function command(ctx, device, asked)
     words = ("ShutterTilt%s %d"):format(number, round(ends.low + (ends.high - ends.low) * percent / 100))
   elseif asked.capability == "cover_position" then words = "Shutter" .. asked.action:gsub("^%l", string.upper) .. number
   elseif asked.capability == "power" then words = "Power" .. number .. " " .. asked.action
-  elseif asked.capability == "brightness" then words = "Dimmer " .. asked.value
+  elseif asked.capability == "brightness" then words = part(ctx.memory, "dimmers")[device.id] .. " " .. asked.value
   elseif asked.capability == "color_hs" then
     words = ("HSBColor %d,%d,%d"):format(asked.value.hue, asked.value.saturation, device.attributes.brightness or 100)
   else

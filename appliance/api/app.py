@@ -24,6 +24,7 @@ from appliance.api.router import Router
 from appliance.api.routes import (
     adapters,
     automations,
+    backup,
     completions,
     devices,
     diagnostics,
@@ -34,6 +35,8 @@ from appliance.api.routes import (
     history,
     hooks,
     keys,
+    log,
+    metrics,
     overview,
     preferences,
     recipes,
@@ -55,6 +58,9 @@ from appliance.hub import Hub
 _MODULES = (
     system,
     diagnostics,
+    log,
+    metrics,
+    backup,
     status,
     adapters,
     events,

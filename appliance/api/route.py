@@ -199,8 +199,8 @@ class ApiParts(Struct, frozen=True, kw_only=True):
 class ApiResource:
     """The base of all resources: methods with `@route` handle requests.
 
-    The class's name without `Api` is public, because it is the tag and part of the operation ids in the OpenAPI
-    document.
+    The class's name without the suffix `Api` is public, because it is the tag and part of the operation ids in the
+    OpenAPI document. Therefore, `ApiKeys` and `MetricsPage` keep their names, although they lack the suffix.
     """
 
     needs_files: ClassVar[bool] = False

@@ -24,7 +24,7 @@ from appliance.api.app import ROUTES
 from appliance.api.limits import ApiLimits
 from appliance.api.metrics import CONTENT_TYPE
 from appliance.api.route import Route
-from appliance.api.routes.diagnostics import TAR
+from appliance.api.routes.backup import TAR
 from appliance.home.capabilities import CAPABILITIES
 from tests.api.caller import KEY, UPGRADE, frame, request
 from tests.fakes import contract_recorder

@@ -1,8 +1,8 @@
 """The archive of `lares backup`: a compressed tar file with the state, the folder `config/`, and the history.
 
 The archive contains `lares-backup.json` (formats, version, time, and name of the configuration), `state.json` (the
-document's keys and values), `config/…` without `auth.master_key`, and the months of history
-(`history/2026-11.jsonl`). The history is read and written in parts, because it may not fit in memory.
+document's keys and values), `config/…` without `auth.master_key`, previous texts of these files (`VERSIONS_FOLDER`),
+and the months of history (`history/2026-11.jsonl`). Memory contains the history only in compressed form.
 """
 
 from __future__ import annotations
@@ -103,7 +103,8 @@ def check_size(total: int) -> None:
 
 
 def pack(archive: Archive) -> bytes:
-    """Return the archive as bytes. Raise `StartFailed` if the archive is too large."""
+    """Return the archive as bytes. Raise `StartFailed` if the archive is too large, or if the history cannot be
+    read."""
     archive_format = ARCHIVE_FORMAT if archive.versions else 2 if archive.months else 1
     formats = {"format": archive_format, "store_format": STORE_FORMAT}
     page = {"kind": "lares-backup", **formats, "version": VERSION, "created_at": archive.created_at}
@@ -114,7 +115,10 @@ def pack(archive: Archive) -> bytes:
         **{f"{VERSIONS_FOLDER}/{name}": data for name, data in archive.versions.items()},
     }
     check_size(sum(map(len, members.values())))
-    return _pack(members, archive.months)
+    try:
+        return _compress(members, archive.months)
+    except OSError as error:
+        raise StartFailed(f"{error.filename or 'history'} cannot be read: {error.strerror}", os.EX_NOINPUT) from None
 
 
 @contextmanager
@@ -158,7 +162,7 @@ def _open_plain(packed: IO[bytes]) -> AbstractContextManager[IO[bytes]]:
     return gzip.GzipFile(fileobj=packed) if is_compressed else nullcontext(packed)  # type: ignore[return-value]
 
 
-def _pack(members: Mapping[str, bytes], months: Sequence[Path]) -> bytes:
+def _compress(members: Mapping[str, bytes], months: Sequence[Path]) -> bytes:
     packed = io.BytesIO()
     with (
         # `mtime` is 0, because gzip cannot store a time after 2106

@@ -12,7 +12,6 @@ from typing import Any
 
 import orjson
 
-from appliance.cli import archive
 from appliance.cli.archive import (
     CONFIG_FOLDER,
     MAX_ARCHIVE_BYTES,
@@ -20,6 +19,7 @@ from appliance.cli.archive import (
     Archive,
     check_size,
     is_short,
+    pack,
 )
 from appliance.cli.config_swap import MARKER
 from appliance.cli.configured_master_key import decode, key_of, without_key
@@ -35,7 +35,7 @@ from appliance.store.record_keys import (
     CARD,
     CLIENT_ID_SUFFIX,
     CRASHES,
-    KEPT_SUFFIX,
+    LUA_SECRETS_SUFFIX,
     MASTER_KEY,
     RUNNING,
 )
@@ -58,7 +58,7 @@ def backup(arguments: argparse.Namespace) -> int:
         with as_owner(data_dir, config):
             history, secrets = not arguments.without_history, arguments.with_secrets
             made, warnings = collect(config, data_dir, has_history=history, has_secrets=secrets)
-            packed = _pack(made)
+            packed = pack(made)
         write_named(file, packed)
     for warning in warnings:
         say(f"warning: {warning}")
@@ -68,18 +68,11 @@ def backup(arguments: argparse.Namespace) -> int:
     return os.EX_OK
 
 
-def _pack(made: Archive) -> bytes:
-    try:
-        return archive.pack(made)
-    except OSError as error:
-        raise StartFailed(f"{error.filename or 'history'} cannot be read: {error.strerror}", os.EX_NOINPUT) from None
-
-
 def pack_backup(config: Path, data_dir: Path) -> bytes:
     """Create a backup in the running hub, and return the archive. Raise `Invalid` if the data cannot be packed."""
     try:
         made, warnings = collect(config, data_dir)
-        packed = _pack(made)
+        packed = pack(made)
     except StartFailed as failed:
         raise Invalid(str(failed)) from None
     for warning in warnings:
@@ -98,7 +91,7 @@ def collect(
     files, copies = _gather(config)
     values = {key: orjson.loads(value) for key, value in found.values.items() if not _is_of_the_box(key)}
     if not has_secrets:
-        values = {key: value for key, value in values.items() if not _is_kept(key)}
+        values = {key: value for key, value in values.items() if not _is_lua_secret(key)}
     months, omitted = _find_months(data_dir) if has_history else ([], [])
     made = Archive(
         created_at=timestamp(Clock().now()),
@@ -135,8 +128,8 @@ def _find_months(data_dir: Path) -> tuple[list[Path], list[str]]:
     return months[::-1], omitted
 
 
-def _is_kept(key: str) -> bool:
-    return key.startswith(ADAPTER_PREFIX) and key.endswith(KEPT_SUFFIX)
+def _is_lua_secret(key: str) -> bool:
+    return key.startswith(ADAPTER_PREFIX) and key.endswith(LUA_SECRETS_SUFFIX)
 
 
 def _is_of_the_box(key: str) -> bool:

@@ -51,7 +51,7 @@ ADAPTER_PREFIX = "adapter/"
 CLIENT_ID_SUFFIX = "/client_id"
 """The suffix of the key with an adapter's MQTT client id. The client id is unique to this data directory."""
 
-KEPT_SUFFIX = "/kept"
+LUA_SECRETS_SUFFIX = "/kept"
 """The suffix of the key with a Lua section's secrets as one JSON object."""
 
 KEY_PREFIX = "key/"

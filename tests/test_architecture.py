@@ -325,3 +325,21 @@ def test_third_party_imports_are_declared() -> None:
             ):
                 wrong.append(f"{file} imports {name}")
     assert not wrong, offenders(*wrong)
+
+
+def test_the_table_of_lines_names_files_and_functions_that_exist() -> None:
+    table = (ROOT / "ARCHITECTURE.md").read_text().partition("## Find a line")[2].partition("\n## ")[0]
+    wrong, count = [], 0
+    for cell in re.findall(r"^\| .+ \| (.+) \|$", table, re.MULTILINE):
+        text = ""
+        for name in re.findall(r"`([^` ]+)`", cell):
+            if "/" in name or name.endswith(".py"):
+                path = ROOT / ("" if name.startswith("firmware/") else "appliance") / name
+                text = path.read_text() if path.is_file() else ""
+                wrong += [] if path.exists() else [name]
+            else:
+                count += 1
+                parts = re.escape(name).replace("…", r"\w+").split(r"\.")
+                wrong += [f"{name}: {cell}" for part in parts if not re.search(rf"\b{part}\b", text)]
+    assert not wrong, offenders(*wrong)
+    assert count > 80

@@ -5,5 +5,5 @@ Read `file_locations` (paths and kinds), and `home_files` (list, read, save, del
 configuration's secrets.
 
 `sections` changes the adapter sections of the configuration with `toml_edit` and `toml_scan`; `section_trial` tries a
-section first. `recipes` and `recipe_fields` fill in forms. `kind_forms` and `ctx_completions` help editors.
+section first. `recipes` and `recipe_fields` fill in forms. `kind_forms` and `lua_library` help editors.
 """

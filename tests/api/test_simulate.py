@@ -15,12 +15,15 @@ import pytest
 import pytest_asyncio
 
 from appliance.api.simulation import SimulationRequest
+from appliance.automations.conditions.kinds import CONDITION_KINDS
+from appliance.automations.triggers.kinds import TRIGGER_KINDS
 from appliance.cli.simulation.hub_simulations import HubSimulations
 from appliance.cli.simulation.priority import NICE
 from appliance.lua_worker.ctx_methods import CTX_METHODS
 from tests.fakes.app import LIGHT, App, open_app
 from tests.fakes.lua import write
 from tests.fakes.patience import until
+from tests.lua import library
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -215,3 +218,7 @@ async def test_completions_list_the_names_for_a_file(home: App) -> None:
     assert methods.keys() == {*CTX_METHODS, "log"}
     assert methods["notify"]["arguments"] == ["message", "fields?"]
     assert all(each["description"] for each in found["ctx"])
+    declared = library.read().classes
+    assert found["automation"] == [*declared["Automation"]]
+    assert found["types"].keys() == {*TRIGGER_KINDS, *CONDITION_KINDS}
+    assert found["types"]["wall_clock"] == [name for name in declared["WallClock"] if name != "type"]

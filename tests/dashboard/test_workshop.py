@@ -115,6 +115,23 @@ async def test_names_of_the_home_are_completed_and_a_device_is_shown(browser: Br
         await page.keyboard.press("Escape")
 
 
+async def test_only_the_fields_of_a_type_are_completed(browser: Browser, tmp_path: Path) -> None:
+    write(tmp_path)
+    async with open_app(root=tmp_path) as app, visiting(browser, app) as visit:
+        page, offered = visit.page, visit.page.locator(".cm-tooltip-autocomplete")
+        await visit.open(f"#/file/{PATH.replace('/', '%2F')}")
+        await page.locator(".cm-content").click()
+        await page.keyboard.press("ControlOrMeta+End")
+        for kind, field in (("wall_clock", "minute"), ("presence", "attribute"), ("time_window", "end")):
+            await page.keyboard.insert_text(f' local one = {{ type = "{kind}", ')
+            await page.keyboard.type(field[0])
+            await expect(offered).to_contain_text(field)
+            await expect(offered).not_to_contain_text("above")
+        await page.wait_for_timeout(200)  # a list that has just opened does not react to keys yet
+        await page.keyboard.press("Enter")
+        await expect(page.locator(".cm-content")).to_contain_text('["end"] = ')
+
+
 async def test_two_editors_of_one_file_lose_nothing(browser: Browser, tmp_path: Path) -> None:
     file = write(tmp_path)
     async with open_app(root=tmp_path) as app, visiting(browser, app) as visit:

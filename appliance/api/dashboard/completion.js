@@ -1,36 +1,5 @@
 // Completion of the home's names, the methods of `ctx`, and the fields of an automation.
 
-const DEVICE = ["device_id", "attribute", "equals", "above", "below"];
-const LASTING = ["at_start", "for_secs", "debounce_secs", "duration_secs"];
-const FIELDS = {
-	device_state_change: [...DEVICE, "room_id", "group_id", ...LASTING],
-	device_event: ["device_id", "room_id", "group_id", "event"],
-	weather_state: [...DEVICE, ...LASTING],
-	wall_clock: ["time", "weekdays"],
-	date: ["on", "time"],
-	cron: ["expression", "timezone"],
-	sunrise: ["offset_mins", "weekdays"],
-	sunset: ["offset_mins", "weekdays"],
-	interval: ["every_secs"],
-	variable_change: ["name", "equals", "above", "below"],
-	timer: ["name"],
-	webhook: ["hook"],
-	adapter_lifecycle: ["adapter"],
-	system_error: ["contains"],
-	device_state: [...DEVICE, "for_secs"],
-	presence: DEVICE,
-	room_state: ["room_id", "attribute", "equals", "above", "below", "min_devices", "max_devices"],
-	group_state: ["group_id", "attribute", "equals", "above", "below", "min_devices", "max_devices"],
-	variable: ["name", "equals", "above", "below"],
-	time_window: ["start", "end"],
-	weekday: ["days"],
-	date_range: ["from", "to"],
-	sun_position: ["after", "before", "after_offset_mins", "before_offset_mins"],
-	all: ["conditions"],
-	any: ["conditions"],
-	none: ["conditions"],
-};
-const TOP = ["id", "name", "description", "enabled", "trigger", "triggers", "conditions", "mode", "cooldown_secs", "execute"];
 const AROUND = 600; // number of characters before the cursor to search for a device
 
 const option = (label, detail, more = {}) => ({ label: String(label), detail: detail || undefined, ...more });
@@ -53,9 +22,9 @@ export function complete(context, names) {
 	const word = /\w*$/.exec(before)[0];
 	if (!word && !context.explicit) return null;
 	const kind = /type\s*=\s*["'](\w+)["'][^{}]*$/.exec(around)?.[1];
-	const fields = kind ? FIELDS[kind] ?? [] : /^\s*\w*$/.test(before) ? TOP : [];
+	const fields = kind ? names.types[kind] ?? [] : /^\s*\w*$/.test(before) ? names.automation : [];
 	return fields.length ? { from: context.pos - word.length, options: fields.map((field) => option(field, "",
-		{ type: "property", apply: `${field} = ` })), validFor: /^\w*$/ } : null;
+		{ type: "property", apply: field === "end" ? '["end"] = ' : `${field} = ` })), validFor: /^\w*$/ } : null;
 }
 
 const methodOf = ({ name, arguments: args, description }) => option(name, `(${args.join(", ")})`, { type: "method", info: description, apply: `${name}(` });
@@ -67,7 +36,7 @@ function optionsIn(lead, around, names) {
 	const able = mentioned ? [mentioned] : names.devices;
 	const capability = /capability\s*=\s*["']([\w.]+)["'][^}]*$/.exec(around)?.[1];
 	const commands = able.flatMap((each) => each.commands).filter((each) => !capability || each.capability === capability);
-	if (/\btype\s*=\s*$/.test(lead)) return plain(Object.keys(FIELDS), "type");
+	if (/\btype\s*=\s*$/.test(lead)) return plain(Object.keys(names.types), "type");
 	if (/\battribute\s*=\s*$/.test(lead)) return plain(able.flatMap(({ attributes }) => attributes), "property");
 	if (/\bcapability\s*=\s*$/.test(lead)) return plain(able.flatMap((each) => each.commands.map((one) => one.capability)), "property");
 	if (/\baction\s*=\s*$/.test(lead)) return plain(commands.flatMap(({ actions }) => actions), "keyword");

@@ -11,7 +11,7 @@ from msgspec.structs import asdict
 from appliance.api.roles import Role
 from appliance.api.route import ApiParts, ApiResource, Call, route
 from appliance.automations.names.home_names import HomeNames
-from appliance.files.ctx_completions import list_methods
+from appliance.files.lua_library import list_automation_fields, list_methods, list_typed_fields
 from appliance.home.json_shapes import DEVICE_COMMANDS
 from appliance.home.layout import Layout
 from appliance.home.model import Device
@@ -40,6 +40,12 @@ COMPLETIONS = record(
     timers=array_of(TEXT),
     operations=array_of(TEXT),
     ctx=array_of(record("CtxMethod", name=TEXT, arguments=array_of(TEXT), description=TEXT)),
+    automation={**array_of(TEXT), "description": "The fields of an automation."},
+    types={
+        "type": "object",
+        "additionalProperties": array_of(TEXT),
+        "description": "The fields of each type of trigger and condition.",
+    },
 )
 
 
@@ -89,5 +95,7 @@ def _encode(names: HomeNames, devices: Sequence[Device], layout: Layout, scenes:
             f"{section}:{each}" for section, operations in names.operations.items() for each in operations or ()
         ),
         "ctx": list_methods(),
+        "automation": list_automation_fields(),
+        "types": list_typed_fields(),
     }
     return orjson.dumps(COMPLETIONS(shown), default=asdict)

@@ -465,7 +465,10 @@ RECORDS: dict[str, tuple[dict[str, Any], str]] = {
     "a role": ({"key/key_1": {**KEY_RECORD, "role": "root"}}, "key/key_1: role must be"),
     "a variable's name": ({"variable/A B": {"value": 1}}, "variable/A B: the variable's name must"),
     "a variable": ({"variable/a": {"value": "x" * 20_000}}, "variable/a: variable 'a': the value has"),
-    "a timer": ({"timer/\x07": {"started_at": 1, "due_at": 2}}, "timer/\\x07: must not contain control"),
+    "a timer": (
+        {"timer/\x07": {"started_at": 1, "due_at": 2}},
+        "timer/\\x07: the timer's name must not contain control",
+    ),
     "preferences": ({"preferences/key_1": {"a": "x" * 20_000}}, "preferences/key_1: preferences can have at most"),
     "an id": ({f"room/{ESCAPES}": {"name": "X"}}, "room/a\\x1b]0;PWN\\x07: must not contain control"),
 }

@@ -87,7 +87,6 @@ def _form_of_python(name: str) -> KindForm:
 
 
 def _form_of_lua(name: str, kind: KindDefinition) -> KindForm:
-    defaults = {each: getattr(kind, each) for each in ("base_url", "poll_interval_secs", "max_silence_secs")}
     common = read_manual()["wled"]
     settings = []
     for key, field in kind.settings.items():
@@ -95,11 +94,10 @@ def _form_of_lua(name: str, kind: KindDefinition) -> KindForm:
             continue
         stated = kind.descriptions.get(key)
         note = common.get(key) if key in RARE else None
-        given = Field(field.check, field.default or defaults.get(key), field.required, field.secret)
-        is_fixed = key == "base_url" and kind.base_url is not None
+        is_fixed = key == "base_url" and field.default is not None
         is_rare = key not in kind.declared and (key in RARE or is_fixed or key in ("username", "token"))
         note = note if stated is None else Note(stated, None)
-        settings.append(_setting(key, given, note, is_rare=is_rare))
+        settings.append(_setting(key, field, note, is_rare=is_rare))
     settings.sort(key=lambda each: (each.name not in kind.declared, each.name * (each.name in kind.declared)))
     return KindForm(name=name, title=kind.name, is_lua=True, settings=_sorted(settings))
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from appliance.adapters.access_settings import DEFAULT_POLL_SECS, max_silence_secs, poll_interval_secs, url_path
 from appliance.adapters.lua_kinds.settings import KNOWN_SETTINGS, Setting, read_setting
@@ -48,19 +49,16 @@ MAX_OPERATION_SECS, DEFAULT_OPERATION_SECS = 300.0, 5.0
 class KindDefinition(Struct, frozen=True, kw_only=True):
     """The definition of one kind.
 
-    `settings` are the keys of the kind's sections, including the keys that every kind accepts. `origins` maps the
-    name of each further address to its URL, or to the setting that contains its URL. `operations` maps each operation
-    to its time limit in seconds. `declared` contains the settings that the file itself defines, and `descriptions`
-    describes them.
+    `settings` are the keys of the kind's sections with their defaults, including the keys that every kind accepts.
+    `origins` maps the name of each further address to its URL, or to the setting that contains its URL. `operations`
+    maps each operation to its time limit in seconds. `declared` contains the settings that the file itself defines,
+    and `descriptions` describes them.
     """
 
     name: str
     settings: Fields
     declared: frozenset[str] = frozenset()
     descriptions: Mapping[str, str] = {}
-    base_url: str | None = None
-    poll_interval_secs: int = 5
-    max_silence_secs: int | None = None
     origins: Mapping[str, str | OriginSetting] = {}
     listen: ListenDefinition | None = None
     has_poll: bool = False
@@ -89,11 +87,15 @@ class OriginSetting(Struct, frozen=True):
     setting: str
 
 
-_TOP: Fields = {
-    "name": Field(text(MAX_NAME_CHARS)),
+_DEFAULTS: Fields = {
     "base_url": Field(addresses.base_url, required=False),
     "poll_interval_secs": Field(poll_interval_secs, DEFAULT_POLL_SECS),
     "max_silence_secs": Field(max_silence_secs, required=False),
+}
+"""Fields of a kind that are defaults for the settings of the same names."""
+
+_TOP: Fields = {
+    "name": Field(text(MAX_NAME_CHARS)),
     "poll": Field(function, required=False),
     "hook": Field(function, required=False),
     "command": Field(function, required=False),
@@ -119,7 +121,7 @@ def parse_kind(table: Table) -> KindDefinition | None:
     """Parse the table of a file. Return None if the table has faults."""
     count = len(table.findings.faults)
     found = table.read(_TOP)
-    settings = _read_settings(table)
+    settings = _read_settings(table, table.read(_DEFAULTS))
     origins = _read_origins(table, settings)
     operations = _read_operations(table)
     listen = _read_listen(table)
@@ -127,8 +129,8 @@ def parse_kind(table: Table) -> KindDefinition | None:
     if len(table.findings.faults) > count:
         return None
     stated: dict[str, Any] = {f"has_{name}": found[name] is not None for name in ("poll", "hook", "command")}
-    stated |= {name: found[name] for name in ("name", "base_url", "poll_interval_secs", "max_silence_secs")}
     return KindDefinition(
+        name=found["name"],
         settings={name: each.field for name, each in settings.items()},
         declared=frozenset(table.raw("settings") or ()),
         descriptions={name: each.description for name, each in settings.items() if each.description},
@@ -157,12 +159,16 @@ def _is_name(table: Table, name: str) -> bool:
     return True
 
 
-def _read_settings(table: Table) -> dict[str, Setting]:
+def _read_settings(table: Table, defaults: Mapping[str, Any]) -> dict[str, Setting]:
     settings = {name: Setting(field) for name, field in KNOWN_SETTINGS.items()}
     for outer, name in _entries(table, "settings", MAX_SETTINGS):
         inner = outer.table(name)
         if inner is not None and (setting := read_setting(inner, name)) is not None:
             settings[name] = setting
+    for name, default in defaults.items():
+        field = settings[name].field
+        if field.default is None:
+            settings[name] = settings[name]._replace(field=replace(field, default=default))
     return settings
 
 

@@ -85,7 +85,6 @@ def read_section(section: LuaSection, definition: KindDefinition) -> SectionSett
     if findings.faults:
         explained = [_explain(each, definition) for each in findings.faults]
         return SectionFaults(tuple(located(explained, section.file, section.line_of)))
-    values = _with_defaults(values, definition)
     secrets = texts_in([values[name] for name, field in definition.settings.items() if field.secret])
     return SectionSettings(values=values, secrets=tuple(secrets), origins=origins)
 
@@ -96,11 +95,3 @@ def _explain(problem: Problem, definition: KindDefinition) -> Problem:
     if not problem.is_missing or description is None:
         return problem
     return Problem(problem.path, f"{problem.message}: {description}", is_missing=True)
-
-
-def _with_defaults(values: dict[str, Any], definition: KindDefinition) -> dict[str, Any]:
-    """Fill in the kind's defaults."""
-    for name in ("base_url", "poll_interval_secs", "max_silence_secs"):
-        if values[name] is None:
-            values[name] = getattr(definition, name)
-    return values

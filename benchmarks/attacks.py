@@ -52,7 +52,7 @@ KIND = """return { name = "Restarted %d", poll = function(ctx)
   for i = 1, 100 do devices[i] = { id = "d" .. i, kind = "Switch", attributes = { power = "on" } } end
   return devices
 end }"""
-HALF_HEAD = b"GET / HTTP/1.1\r\nHo"
+HALF_HEAD = b"GET / HTTP/1.1\r\nX: ".ljust(8000, b"x")
 HALF_BODY = request("POST", "/groups/g/members", extra="Content-Length: 65000\r\n").ljust(64_000)
 HANDSHAKE = request("GET", "/events", extra=UPGRADE)
 CLOSE_FRAME = b"\x88\x82\0\0\0\0\x03\xe8"

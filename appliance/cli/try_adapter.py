@@ -14,6 +14,7 @@ import orjson
 
 from appliance import config
 from appliance.adapters.device_http.session import DeviceSession
+from appliance.adapters.lua_kinds.access import read_access
 from appliance.adapters.lua_kinds.adapter import LuaAdapter
 from appliance.adapters.lua_kinds.host import SectionFault
 from appliance.adapters.lua_kinds.kept_texts import KeptTexts
@@ -145,8 +146,9 @@ class _Trial:
             if isinstance(loaded, SectionFault):
                 raise ConfigFailed(list(loaded.faults))
             context = self._home.context(lambda: session, catalog.files.folder.path.parent.parent)
-            origins = Origins(loaded.settings, context)
-            redact = Redaction(origins.secrets, KeptTexts(context.secrets))
+            access = read_access(loaded.settings, context.root)
+            origins = Origins(loaded.settings, access.http, context)
+            redact = Redaction(access.secrets, KeptTexts(context.secrets))
             try:
                 recorder = SectionRecorder.for_trial(origins, self._replay, redact.in_value)
             except Invalid as fault:

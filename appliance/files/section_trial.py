@@ -97,6 +97,7 @@ class SectionTrials:
     async def _run(self, name: str, settings: Any, kind: Source | None, replay: Any) -> Trial:
         # import here, because aiohttp takes 12 MB, and on a thread, because the import takes long
         await import_ahead([kind_of(settings).adapter_module, *_OF_LUA])
+        from appliance.adapters.lua_kinds.access import read_access  # noqa: PLC0415
         from appliance.adapters.lua_kinds.adapter import LuaAdapter  # noqa: PLC0415
         from appliance.adapters.lua_kinds.kept_texts import KeptTexts  # noqa: PLC0415
         from appliance.adapters.lua_kinds.origins import Origins  # noqa: PLC0415
@@ -112,8 +113,9 @@ class SectionTrials:
             if isinstance(loaded, SectionFault):
                 raise ConfigFailed(list(loaded.faults))
             context = self._context(home, catalog)
-            origins = Origins(loaded.settings, context)
-            redact = Redaction(origins.secrets, KeptTexts(home.secrets))
+            access = read_access(loaded.settings, context.root)
+            origins = Origins(loaded.settings, access.http, context)
+            redact = Redaction(access.secrets, KeptTexts(home.secrets))
             recorder = SectionRecorder.for_trial(origins, replay, redact.in_value)
 
             def build(given: AdapterContext) -> LuaAdapter:

@@ -18,6 +18,7 @@ from appliance.adapters.base import (
     Operation,
 )
 from appliance.adapters.confirmation import ExpectedState, attributes_in, failure
+from appliance.adapters.lua_kinds.access import read_access
 from appliance.adapters.lua_kinds.device_reader import (
     DeviceReader,
     ReadEvent,
@@ -71,9 +72,10 @@ class LuaAdapter(PollingAdapter):
         transport: Transport | None = None,
         push: PushSource | None = None,
     ) -> None:
-        origins, values = Origins(loaded.settings, context), loaded.settings.values
+        access, values = read_access(loaded.settings, context.root), loaded.settings.values
+        origins = Origins(loaded.settings, access.http, context)
         super().__init__(context, origins.main, values["poll_interval_secs"], values["max_silence_secs"])
-        self.functions = KindFunctions(context, host, loaded, origins, transport or origins, push or origins.main)
+        self.functions = KindFunctions(context, host, loaded, access, transport or origins, push or origins.main)
         self.connection = self.functions.connection
         self.has_push = self.connection is not None
         self.redact = self.functions.redact

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 from appliance.adapters.access_settings import url_path
 from appliance.adapters.base import COMMAND_TIMEOUT_SECS, AdapterContext
+from appliance.adapters.lua_kinds.access import SectionAccess
 from appliance.adapters.lua_kinds.ctx import KindCtx
 from appliance.adapters.lua_kinds.host import KindHost, LoadedSection
 from appliance.adapters.lua_kinds.kept_texts import KeptTexts
-from appliance.adapters.lua_kinds.origins import Origins
 from appliance.adapters.lua_kinds.push_connection import PushConnection, PushSource
 from appliance.adapters.lua_kinds.web_request import Transport
 from appliance.adapters.redaction import Redaction, count_characters
@@ -57,14 +57,14 @@ class KindFunctions:
         context: AdapterContext,
         host: KindHost,
         loaded: LoadedSection,
-        origins: Origins,
+        access: SectionAccess,
         transport: Transport,
         push: PushSource,
     ) -> None:
         self.section = loaded.section
         self.kept = KeptTexts(context.secrets, context.clock)
-        self.redact = Redaction(origins.secrets, self.kept)
-        self.settings = origins.settings_for_lua()
+        self.redact = Redaction(access.secrets, self.kept)
+        self.settings = access.for_lua
         self.memory: dict[str, Value] = {}
         self.transport = transport
         self.connection: PushConnection | None = None

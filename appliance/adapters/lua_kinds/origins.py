@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 from urllib.parse import SplitResult, urljoin, urlsplit
 
@@ -14,8 +13,6 @@ from appliance.adapters.device_http.access import HttpAccess
 from appliance.adapters.device_http.client import HttpClient, HttpResponse
 from appliance.adapters.lua_kinds.section import SectionSettings
 from appliance.adapters.lua_kinds.web_request import WebRequest
-from appliance.adapters.redaction import secret_words
-from appliance.adapters.secret_files import secret_of
 from appliance.errors import BadAnswer, Invalid
 from appliance.tables.checks import format_value, nearest, suggest
 from appliance.tasks import time_limit
@@ -34,11 +31,9 @@ class Origins:
     Only `base_url` gets the section's credentials. Redirects to other origins are refused.
     """
 
-    def __init__(self, settings: SectionSettings, context: AdapterContext) -> None:
+    def __init__(self, settings: SectionSettings, access: HttpAccess, context: AdapterContext) -> None:
         session, base_url = context.open_session(), settings.values["base_url"]
-        self._settings = settings
-        self._access, self.secrets = _access_of(settings, context)
-        self.main = HttpClient(session, base_url or context.name, context.clock, self._access, MAX_BODY_BYTES)
+        self.main = HttpClient(session, base_url or context.name, context.clock, access, MAX_BODY_BYTES)
         self._clients = {
             name: HttpClient(session, url, context.clock, max_bytes=MAX_BODY_BYTES)
             for name, url in settings.origins.items()
@@ -56,14 +51,6 @@ class Origins:
                 return response
             request = replace(request, path=_follow(client.address, request.path, location), query={})
         raise BadAnswer(f"{client.address} redirects in a loop")
-
-    def settings_for_lua(self) -> Mapping[str, Any]:
-        """Return `ctx.settings`: the section's values, and the contents of its secret files."""
-        found = self._settings.for_lua()
-        for name in ("password", "token"):
-            if (value := getattr(self._access, name)) is not None:
-                found[name] = value
-        return found
 
     def _client(self, origin: str) -> HttpClient:
         if origin in self._clients:
@@ -120,24 +107,3 @@ def _follow(address: str, path: str, location: str) -> str:
 def _origin(parts: SplitResult) -> tuple[str, str | None, int | None]:
     usual = {"http": 80, "https": 443}.get(parts.scheme)
     return parts.scheme, parts.hostname, usual if parts.port is None else parts.port
-
-
-def _access_of(settings: SectionSettings, context: AdapterContext) -> tuple[HttpAccess, tuple[str, ...]]:
-    """Return a section's credentials and the secrets in them. Raise `AdapterFailed` if a file is unreadable."""
-    values = settings.values
-    token, password = (
-        secret_of(name, values[name], context.root, values[f"{name}_file"]) for name in ("token", "password")
-    )
-    auth = values["auth"] or ("bearer" if token else "basic" if password else "none")
-    is_named = auth in ("basic", "digest")
-    access = HttpAccess(
-        headers=values["headers"] or {},
-        username=(values["username"] or "admin") if is_named else None,
-        password=password if is_named else None,
-        is_digest=auth == "digest",
-        token=token if auth == "bearer" else None,
-        ca_file=None if values["ca_file"] is None else context.root / values["ca_file"],
-        fingerprint=values["fingerprint"],
-    )
-    words = secret_words(access.headers.values())
-    return access, tuple({*settings.secrets, *words, *(each for each in (token, password) if each)})

@@ -16,9 +16,6 @@ from appliance.tables import addresses
 from appliance.tables.checks import TOML
 from appliance.tables.fields import Findings, Path, Problem, Redacted, Table, dotted, hint_of_keys, located
 
-NOT_FOR_LUA = frozenset({"type", "enabled", "password_file", "token_file", "ca_file", "fingerprint", "headers"})
-"""Section keys that `ctx.settings` does not contain."""
-
 
 class LuaSection(Redacted, frozen=True, kw_only=True):
     """An enabled section as written in the configuration. Only the name of the section's kind has been checked.
@@ -49,10 +46,6 @@ class SectionSettings(Redacted, frozen=True, kw_only=True):
     values: Mapping[str, Any]
     secrets: tuple[str, ...]
     origins: Mapping[str, str]
-
-    def for_lua(self) -> dict[str, Any]:
-        """Return `ctx.settings`."""
-        return {name: value for name, value in self.values.items() if name not in NOT_FOR_LUA and value is not None}
 
 
 class SectionFaults(Struct, frozen=True):

@@ -12,13 +12,11 @@ import pytest
 from aiohttp import web
 
 from appliance.adapters.device_http.session import DeviceSession
-from appliance.adapters.lua_kinds.origins import Origins
+from appliance.adapters.lua_kinds.access import read_access
 from appliance.adapters.lua_kinds.web_request import WebRequest
 from appliance.adapters.simulated_device import SimulatedDevice
-from appliance.clock import Clock
 from appliance.errors import BadAnswer
-from tests.adapters.lua_kinds.test_own_origins import settings_of
-from tests.fakes.context import context_of
+from tests.adapters.lua_kinds.test_own_origins import origins_of, settings_of
 
 REALM, NONCE = "shellypro3-aabbccddeeff", "1725185413"
 
@@ -76,17 +74,17 @@ async def test_credentials_are_sent(
     if "token_file" in values:
         values = {"token_file": str(tmp_path / "token")}
     async with Locked() as vendor, DeviceSession() as session:
-        origins = Origins(settings_of(vendor.url, **values), context_of("it", session, Clock()))
-        answer = await origins.exchange(WebRequest(method="GET", path=path))
+        answer = await origins_of(session, vendor.url, **values).exchange(WebRequest(method="GET", path=path))
         assert (answer.status, answer.body.decode()) == expected
-        assert all(each in origins.secrets for each in ("from-file",) if "token_file" in values)
+        secrets = read_access(settings_of(vendor.url, **values), tmp_path).secrets
+        assert all(each in secrets for each in ("from-file",) if "token_file" in values)
 
 
 @pytest.mark.parametrize(("password", "expected"), [("pw-1", "open"), ("pw-2", "401 Unauthorized")])
 async def test_a_listening_connection_uses_the_credentials(password: str, expected: str) -> None:
     async with Locked() as vendor, DeviceSession() as session:
         values = {"password": password, "auth": "digest"}
-        http = Origins(settings_of(vendor.url, **values), context_of("it", session, Clock())).main
+        http = origins_of(session, vendor.url, **values).main
         try:
             async with http.messages("/socket", silence_secs=20) as messages:
                 answer = await anext(messages)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -10,6 +11,7 @@ from aiohttp import web
 
 from appliance.adapters.access_settings import url_path
 from appliance.adapters.device_http.session import DeviceSession
+from appliance.adapters.lua_kinds.access import read_access
 from appliance.adapters.lua_kinds.origins import MAX_BODY_BYTES, Origins, _follow
 from appliance.adapters.lua_kinds.section import SectionSettings
 from appliance.adapters.lua_kinds.web_request import WebRequest, for_lua, read_request
@@ -229,4 +231,5 @@ async def test_headers_and_bodies_of_any_bytes_cross_to_lua() -> None:
 
 
 def origins_of(session: DeviceSession, url: str, **values: Any) -> Origins:
-    return Origins(settings_of(url, **values), context_of("it", session, Clock()))
+    settings = settings_of(url, **values)
+    return Origins(settings, read_access(settings, Path()).http, context_of("it", session, Clock()))

@@ -9,7 +9,7 @@ import pytest
 
 from appliance.lua.worker_pool import WorkerPool
 from tests.adapters.lua_kinds.bench import start
-from tests.adapters.lua_kinds.simulators import HomeWizardSocket, HueBridge, Sonos, Tasmota
+from tests.adapters.lua_kinds.simulators import Daikin, HomeWizardSocket, HueBridge, Sonos, Tasmota
 from tests.adapters.lua_kinds.sources import HomeWizardMeter
 from tests.adapters.lua_kinds.vendor import Vendor
 
@@ -246,6 +246,27 @@ async def test_the_chip_temperature_of_a_tasmota_is_not_the_rooms(pool: WorkerPo
     vendor.status["StatusSNS"] = {"ESP32": {"Temperature": 53.3}, "SI7021": {"Temperature": 20.1}}
     [plug] = (await (await start(pool, tmp_path, None, vendor, "tasmota_http")).poll()).values()
     assert plug.attributes["temperature"] == {"value": 20.1, "unit": "°C"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "mode", "target"),
+    [
+        ({"mode": "6", "stemp": "--", "dt1": "--"}, "auto", "25.0"),
+        ({"mode": "6", "stemp": "--", "dt3": "--"}, "cool", "25.0"),
+        ({"mode": "2", "stemp": "M", "dt4": "--"}, "heat", "25.0"),
+        ({"mode": "3", "stemp": "22.0"}, "dry", "M"),
+        ({"mode": "3", "stemp": "22.0"}, "heat", "21.0"),
+        ({"mode": "3", "stemp": "22.0"}, "fan_only", "22.0"),
+    ],
+)
+async def test_a_daikin_gets_a_target_that_its_new_mode_accepts(
+    pool: WorkerPool, tmp_path: Path, fields: dict[str, str], mode: str, target: str
+) -> None:
+    unit = Daikin()
+    it = await start(pool, tmp_path, None, unit, "daikin")
+    await it.poll()
+    unit.control.update(fields)
+    assert await it.command("air", "hvac_mode", "set", mode) is None and unit.control["stemp"] == target
 
 
 async def test_the_newest_of_two_gas_meters_is_used(pool: WorkerPool, tmp_path: Path) -> None:

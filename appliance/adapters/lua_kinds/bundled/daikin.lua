@@ -69,6 +69,16 @@ local function poll(ctx)
   } } }
 end
 
+-- Return the temperature to send with a mode. Each mode stores its temperature, but some modes have none ("--"), and "M"
+-- is valid only in the modes dry and fan_only.
+local function target_in(control, mode)
+  for _, name in ipairs { "dt" .. mode, "stemp", "dt7", "dt3", "dt4" } do
+    local found = control[name]
+    if tonumber(found) or found == "M" and (mode == NUMBERS.dry or mode == NUMBERS.fan_only) then return found end
+  end
+  return control.stemp
+end
+
 -- A command must contain the whole state of the unit, so all other fields are sent back unchanged.
 local function command(ctx, device, asked)
   local control, unread = ask(ctx, "/aircon/get_control_info")
@@ -78,8 +88,8 @@ local function command(ctx, device, asked)
     goal.pow = asked.value == "off" and "0" or "1"
     if asked.value ~= "off" then
       goal.mode = NUMBERS[asked.value]
-      goal.stemp = control["dt" .. goal.mode] or goal.stemp        -- each mode stores its temperature, humidity, and fan speed
-      goal.shum = control["dh" .. goal.mode] or goal.shum
+      goal.stemp = target_in(control, goal.mode)
+      goal.shum = control["dh" .. goal.mode] or goal.shum          -- each mode also stores its humidity and fan speed
       if goal.f_rate then goal.f_rate = control["dfr" .. goal.mode] or goal.f_rate end
     end
   elseif asked.capability == "target_temperature" then

@@ -69,6 +69,7 @@ ROWS: list[tuple[str, dict[str, Any], list[str], dict[str, Any], list[str]]] = [
      ['{"x":"a"}', '{"x":"zzz"}'], {"custom.mqtt.x": "a"}, ["'zzz' is not one of 'a', 'b'"]),
     ("sensor", {**STATE, "device_class": "aqi"}, ["0.95"], {"custom.mqtt.x": 0.95}, []),
     ("sensor", {**STATE, "device_class": "ph"}, ["7"], {"custom.mqtt.x": 7}, []),
+    ("sensor", {**STATE, "device_class": "illuminance", "unit_of_measurement": "lx"}, ["7", "-1"], {}, []),
     ("sensor", {**STATE, "device_class": "power_factor"}, ["0.95", "None"], {}, []),
     ("sensor", {**STATE, "device_class": "humidity"}, ["0.95"], {"custom.mqtt.x": 0.95}, []),
     ("sensor", {**STATE, "device_class": "timestamp"}, ["None"], {}, []),

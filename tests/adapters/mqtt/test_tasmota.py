@@ -432,6 +432,20 @@ def test_sensors_with_new_numbers_are_recognised_by_their_ids(
     assert attributes.get("custom.mqtt.DS18B20-2_Temperature") == second
 
 
+@each_row(
+    ("message", "shown"),
+    [({"DS18B20": {"Id": "B", "Temperature": 2}}, None), ({"Switch1": "ON"}, 5), ({"BME280": {"Temperature": 2}}, 5)],
+)
+def test_a_failed_sensor_has_no_value(message: dict[str, Any], shown: int | None) -> None:
+    loop = message_loop()
+    announce(loop, *TasmotaDevice({}, A_AND_B).announcements)
+    both = {"DS18B20-1": {"Id": "A", "Temperature": 5}, "DS18B20-2": {"Id": "B", "Temperature": 6}}
+    for each in (both, message):
+        receive(loop, "tele/tA1/SENSOR", json.dumps(each).encode())
+    attributes: Any = loop.announced.devices[ID].attributes
+    assert attributes.get("temperature", {}).get("value") == shown
+
+
 PRESSES: list[tuple[dict[str, Any], dict[str, Any], list[tuple[str, dict[str, Any]]], dict[str, Any]]] = [
     ({"btn": [1], "so": {"73": 1}}, {"Button1": {"Action": "DOUBLE"}},
      [("double", {"raw": "double", "button": 1})], {}),

@@ -70,7 +70,9 @@ class Sensor(Entity):
         """Convert a measured number to a value of the capability. Without a capability, return the number."""
         if key == "battery":
             return clamped(number)
-        if key in ("illuminance", "wind_direction"):
+        if key == "illuminance":
+            return round(number) if number >= 0 else None  # some sensors report -1 without a measurement
+        if key == "wind_direction":
             return round(number)
         if key in ("", "uv_index"):
             return number

@@ -242,22 +242,26 @@ def at_paths(*paths: JsonPath) -> JsonPaths:
 class ValueOfSensor(Template, frozen=True, gc=False):
     """A value of the sensor with this hardware id, whatever its name in the message is.
 
-    If the message contains no ids, the value is at the announced path.
+    If the message contains no ids of such sensors, the value is at the announced path. If the message contains other
+    ids only, the sensor has failed, because Tasmota always sends all of these sensors together.
     """
 
     id: str
     path: JsonPath
 
     def render(self, names: Mapping[str, Any], now: datetime) -> str:
-        """Return the text. Raise `ValueMissing` if the message does not contain the sensor."""
-        message = names.get("value_json")
+        """Return the text, which is `None` if the sensor has failed. Raise `ValueMissing` if the message contains no
+        such sensors."""
+        message, has_failed = names.get("value_json"), False
         for prefix in ((), ("StatusSNS",)):
             sensors = _value_at(message, prefix)
             for name, each in list(sensors.items())[:MAX_KEYS] if isinstance(sensors, dict) else ():
-                if isinstance(each, dict) and each.get("Id") == self.id:
-                    return at_paths((*prefix, name, *self.path[1:])).render(names, now)
-            if _value_at(message, (*prefix, self.path[0], "Id")) is not _MISSING:
-                raise ValueMissing(f"the message does not contain the sensor {self.id}")
+                if isinstance(each, dict) and name.startswith(_RENUMBERED) and "Id" in each:
+                    if each["Id"] == self.id:
+                        return at_paths((*prefix, name, *self.path[1:])).render(names, now)
+                    has_failed = True
+        if has_failed:
+            return str(None)
         return at_paths(("StatusSNS", *self.path), self.path).render(names, now)
 
 

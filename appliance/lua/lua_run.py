@@ -4,9 +4,11 @@
 `finish` answers each request from Lua, and returns the failure, if any. A run ends in one of these ways:
 
 - The worker sends the last frame, because Lua has ended or was stopped.
-- The worker ends, or no worker can begin the run (`is_lost`).
+- The worker ends, or no worker can begin the run (`lose`).
 - `cancel`, or a call that takes too long, interrupts `finish` (`_interrupt`).
 - A call returns after `stop_after_call`.
+
+`_phase` is the state of Lua in its worker. `_end` is the reason why the run has ended on the hub's side.
 """
 
 from __future__ import annotations
@@ -41,7 +43,8 @@ Failure = ScriptFailed | ExecutionCancelled | None
 class Phase(Enum):
     """The phase of a run's Lua in its worker."""
 
-    ACTIVE = "Lua runs, waits for a call, or waits for a free slot"
+    QUEUED = "no worker has received the file"
+    ACTIVE = "the worker has received the file, and Lua runs or waits for a call"
     STOPPING = "the worker must stop Lua, and still sends the last frame"
     OVER = "the last frame has arrived"
 
@@ -60,6 +63,9 @@ _CANCELLED = WorkerFrame(FrameKind.STOPPED, 0, (bytes([Reason.CANCELLED]), b""))
 
 class Channel(Protocol):
     """The part of `Worker` that runs use. The class is a `Protocol`, because `worker.py` imports this file."""
+
+    def add(self, run: LuaRun) -> int:
+        """Return the number that identifies the run in the worker."""
 
     def send(self, run: LuaRun, kind: FrameKind, parts: tuple[bytes, ...]) -> None:
         """Send the frame to the run's Lua when the worker has a free slot."""
@@ -81,35 +87,15 @@ class LuaRun:
     Log lines and messages contain `name`. `kind` is the frame that begins the run. `event` is the last part of this
     frame: JSON for EXECUTE and CALL.
 
-    The `Worker` sets these attributes:
-
-    - `number`: identifies the run in the worker.
-    - `is_begun`: whether the worker received the file, and may therefore have run a part of the file.
-
-    The results:
-
+    - `number`: identifies the run in its worker; 0 without a worker.
     - `description`: the result of a DESCRIBE or CALL frame, as JSON.
-    - `is_lost`: whether the run ended because its worker ended, or because no worker could begin it.
     - `cpu_secs`: processor time of the run's Lua, as last reported.
-
-    `_reply` is the next frame from Lua. An interruption cancels `_task`, the task of `finish`. `_final_frame` then
-    describes the interruption, like a frame from Lua.
+    - `_reply`: the next frame from Lua.
+    - `_task`: the task of `finish`. An interruption cancels it.
+    - `_end`: Lua's last frame, or a frame that describes the interruption.
     """
 
-    number = 0
-    is_begun = False
-    description = b""
-    is_lost = False
-    cpu_secs = 0.0
-    stops_after_call = False
     _worker: Channel
-    _task: asyncio.Task[Any] | None = None
-    _phase = Phase.ACTIVE
-    _call: _Call | None = None
-    _position = b""
-    _is_remarked = False
-    _cancel_timer: asyncio.TimerHandle | None = None
-    _final_frame: WorkerFrame | None = None
 
     def __init__(
         self,
@@ -129,21 +115,42 @@ class LuaRun:
         self._event = event
         self._reply: asyncio.Future[WorkerFrame] = asyncio.get_running_loop().create_future()
         self.times = RunTimes(settings.limits, settings.machine)
+        self.number = 0
+        self.description = b""
+        self.cpu_secs = 0.0
+        self._phase = Phase.QUEUED
+        self._end: WorkerFrame | None = None
+        self._task: asyncio.Task[Any] | None = None
+        self._call: _Call | None = None
+        self._position = b""
+        self._is_remarked = False
+        self._cancel_timer: asyncio.TimerHandle | None = None
 
     @property
     def is_active(self) -> bool:
-        """Return whether the run has begun, and has neither ended nor been stopped."""
-        return self._phase is Phase.ACTIVE
+        """Return whether Lua runs or will run, and has not been stopped."""
+        return self._phase in (Phase.QUEUED, Phase.ACTIVE)
+
+    @property
+    def is_begun(self) -> bool:
+        """Return whether the worker received the file, and may therefore have run a part of the file."""
+        return self._phase is not Phase.QUEUED
 
     @property
     def may_begin(self) -> bool:
         """Return whether a worker may begin the run: no worker has received the file, and nothing has interrupted
         the run."""
-        return not self.is_begun and self._final_frame is None
+        return self._phase is Phase.QUEUED and self._end is None
+
+    @property
+    def is_lost(self) -> bool:
+        """Return whether the run ended because its worker ended, or because no worker could begin it."""
+        return self._end is not None and self._end.kind is FrameKind.LOST
 
     def begin(self, worker: Channel) -> None:
         """Send the file to the worker."""
         self._worker = worker
+        self.number = worker.add(self)
         self.times = RunTimes(self._settings.limits, self._settings.machine)
         worker.send(self, self.kind, (self.source.chunk, self.source.name.encode(), self._event))
 
@@ -153,13 +160,10 @@ class LuaRun:
         A fault of the hub ends only this run. If the calling task is cancelled, stop Lua.
         """
         try:
-            frame = await self._answer_requests()
+            frame = self._end = await self._answer_requests()
             if frame.kind is FrameKind.DONE:
                 self.description = frame.parts[0]
                 return None
-            self.is_lost = frame.kind is FrameKind.LOST
-            if self.stops_after_call and frame.kind is FrameKind.STOPPED:
-                frame = _CANCELLED
             is_kind = self.kind is FrameKind.CALL
             convert = partial(failure_of, frame, self._files, self._settings.limits, is_kind=is_kind)
             # only the search for hints is slow; at a stop, hundreds of executions are cancelled together
@@ -172,22 +176,22 @@ class LuaRun:
         """Answer requests until the run ends. Return Lua's last frame, or a frame that describes the interruption."""
         self._task = asyncio.current_task()
         try:
-            while self._final_frame is None:
+            while self._end is None:
                 frame = await self._reply
                 if frame.kind is not FrameKind.REQUEST:
                     return frame
-                answer = () if self.stops_after_call else await self._answer(frame)
-                if self.stops_after_call:
+                answer = await self._answer(frame) if self._phase is Phase.ACTIVE else ()
+                if self._phase is not Phase.ACTIVE:  # see `stop_after_call`
                     return _CANCELLED
                 self._reply = asyncio.get_running_loop().create_future()
                 self._worker.send(self, FrameKind.ANSWER, answer)
         except asyncio.CancelledError:
-            if self._final_frame is None or self._task is None:
+            if self._end is None or self._task is None:
                 raise
             self._task.uncancel()
-            return self._final_frame
+            return self._end
         else:
-            return self._final_frame
+            return self._end
         finally:
             self._task = None
             if self._cancel_timer is not None:
@@ -218,10 +222,9 @@ class LuaRun:
     def stop_after_call(self) -> None:
         """End the run at once if Lua is running. If Lua is waiting, end the run when the current call, such as a
         sleep, returns."""
-        if not self.stops_after_call and self.times.deadline < inf:  # a call may never return
+        if self.is_active and self.times.deadline < inf:  # a call may never return
             left = max(0.0, self.times.deadline - self._settings.machine.monotonic())
             self._cancel_timer = asyncio.get_running_loop().call_later(left, self.cancel)
-        self.stops_after_call = True
         self._stop()
 
     def cancel(self) -> None:
@@ -256,19 +259,17 @@ class LuaRun:
 
     def _stop(self) -> None:
         """Stop Lua in the worker, even during a computation. The worker still sends the last frame."""
-        if self._phase is not Phase.ACTIVE:
-            return
-        if self.is_begun:
+        if self._phase is Phase.ACTIVE:
             self._phase = Phase.STOPPING
             self.times.deadline = self._settings.machine.monotonic()
             self._worker.stop(self)
-        elif self.number:
+        elif self._phase is Phase.QUEUED and self.number:
             self.receive(_CANCELLED)
             self._worker.leave(self)
 
-    def _interrupt(self, final_frame: WorkerFrame) -> None:
-        if self._final_frame is None:
-            self._final_frame = final_frame
+    def _interrupt(self, frame: WorkerFrame) -> None:
+        if self._end is None:
+            self._end = frame
             if self._task is not None:
                 self._task.cancel()
 
@@ -277,12 +278,16 @@ class LuaRun:
     def encode_frame(self, kind: FrameKind, parts: tuple[bytes, ...]) -> bytes | None:
         """Return the frame with its timing, and start measuring Lua's running time. Return None if the run must not
         continue."""
-        if self._phase is not Phase.ACTIVE:
+        if self._phase is not Phase.ACTIVE and self._phase is not Phase.QUEUED:
             return None
         timing = TIMING.pack(
             *self.times.resume(self.cpu_secs), self.times.limit, self._settings.clock.now().timestamp()
         )
         return encode(kind, self.number, timing, *parts)
+
+    def note_begun(self) -> None:
+        """Record that the worker received the file."""
+        self._phase = Phase.ACTIVE
 
     def receive(self, frame: WorkerFrame) -> bool:
         """Handle a frame of this run. Return whether Lua has paused or ended."""
@@ -294,6 +299,8 @@ class LuaRun:
             if (secs := self.times.computing_secs) is not None:
                 self._remark(secs)
         elif frame.kind in LAST:
+            if self._phase is Phase.STOPPING and frame.kind is FrameKind.STOPPED:
+                frame = _CANCELLED  # even if Lua exceeded a limit before STOP arrived
             self._phase = Phase.OVER
         self.times.pause()
         if not self._reply.done():
@@ -334,8 +341,8 @@ class LuaRun:
         backstop allows."""
         reasons = (Reason.STUCK, self.times.secs_left(self.cpu_secs)[1]) if is_running else (Reason.BACKSTOP,)
         self.times.deadline = inf
-        final_frame = WorkerFrame(FrameKind.STOPPED, 0, (bytes(reasons), self._position))
-        (self.receive if is_running else self._interrupt)(final_frame)
+        frame = WorkerFrame(FrameKind.STOPPED, 0, (bytes(reasons), self._position))
+        (self.receive if is_running else self._interrupt)(frame)
 
     def lose(self, sentence: str) -> None:
         """End the run because its worker has ended, or because no worker can begin it. `sentence` is the reason."""

@@ -168,12 +168,13 @@ class Worker(asyncio.BufferedProtocol):
             if self._process is not None:
                 self._process.kill()
 
+    def add(self, run: LuaRun) -> int:
+        self._last_number += 1
+        self._runs[self._last_number] = run
+        return self._last_number
+
     def send(self, run: LuaRun, kind: FrameKind, parts: tuple[bytes, ...]) -> None:
         """Send the frame to the run's Lua when there are fewer than `MAX_RUNNING` in `_running`."""
-        if not run.is_begun:
-            self._last_number += 1
-            run.number = self._last_number
-            self._runs[run.number] = run
         if self.ended_because is not None:
             run.lose(self.ended_because)
         queue = self._unbegun if kind is FrameKind.EXECUTE else self._others
@@ -254,7 +255,8 @@ class Worker(asyncio.BufferedProtocol):
                 self._note_running(run)
                 if kind is FrameKind.EXECUTE:
                     self._begun.add(run)
-                run.is_begun |= not self._has_hung_up
+                if kind is not FrameKind.ANSWER and not self._has_hung_up:
+                    run.note_begun()
 
     def _choose(self) -> deque[_Unsent]:
         """Return the queue whose first frame is sent next."""

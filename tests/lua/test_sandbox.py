@@ -319,4 +319,4 @@ async def test_a_short_script_ends_while_forty_others_spin() -> None:
             notes = await run(pool, TRIVIAL)
         assert len(notes.asked) == 1
         assert pool.running >= 40
-        assert all(not each.lua.stops_after_call for each in spinning)
+        assert all(each.lua.is_active for each in spinning)

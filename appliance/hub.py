@@ -49,16 +49,16 @@ from appliance.home import events
 from appliance.home.bus import Bus
 from appliance.home.registry import Registry
 from appliance.log_buffer import LogBuffer
-from appliance.lua.context import Context, CtxFunction
-from appliance.lua.executor import ExecutionRequest, Executor
-from appliance.lua.failed_calls import FailedCalls
-from appliance.lua.folder import find_stray, folder_of, folders_of
+from appliance.lua.files.folder import find_stray, folder_of, folders_of
+from appliance.lua.files.kind_files import folder_of_kinds
+from appliance.lua.files.reload import Reloaded, Reloader, targets_of
+from appliance.lua.files.scripts import Scripts
 from appliance.lua.kind_catalog import KindCatalog, open_kind_catalog
-from appliance.lua.kind_files import folder_of_kinds
-from appliance.lua.reload import Reloaded, Reloader, targets_of
-from appliance.lua.scripts import Scripts
-from appliance.lua.unfinished_executions import UnfinishedExecutions
-from appliance.lua.worker_pool import WorkerPool, build_pool
+from appliance.lua.running.context import Context, CtxFunction
+from appliance.lua.running.executor import ExecutionRequest, Executor
+from appliance.lua.running.failed_calls import FailedCalls
+from appliance.lua.running.unfinished_executions import UnfinishedExecutions
+from appliance.lua.running.worker_pool import WorkerPool, build_pool
 from appliance.scenes import Scenes, build_scene_catalog
 from appliance.settings import LuaFolder
 from appliance.store.disk import Disk

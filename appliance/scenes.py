@@ -12,12 +12,12 @@ from appliance import settings
 from appliance.errors import Invalid
 from appliance.history.execution_history import ExecutionEntry
 from appliance.home.texts import MAX_ID_CHARS, MAX_NAME_CHARS, text
-from appliance.lua.catalog import Catalog, Dependencies, Inspect, hint_of_field
 from appliance.lua.executable_files import ExecutableFiles
-from appliance.lua.executor import CANCELLED, Execution, ExecutionRequest, Executor
-from appliance.lua.folder import folder_of
-from appliance.lua.modes import Decision, Mode, ModeType, mode_check
-from appliance.lua.worker_pool import WorkerPool
+from appliance.lua.files.catalog import Catalog, Dependencies, Inspect, hint_of_field
+from appliance.lua.files.folder import folder_of
+from appliance.lua.running.executor import CANCELLED, Execution, ExecutionRequest, Executor
+from appliance.lua.running.modes import Decision, Mode, ModeType, mode_check
+from appliance.lua.running.worker_pool import WorkerPool
 from appliance.tables.checks import function, string
 from appliance.tables.fields import Field, Fields, Table
 

@@ -10,7 +10,7 @@ from appliance.automations.definition import AutomationDefinition
 from appliance.automations.schedule.scheduled_calls import CalendarCall, DelayedCall
 from appliance.automations.triggers.base import Match, Trigger
 from appliance.automations.triggers.device import DeviceTrigger
-from appliance.lua.catalog import LoadedFile
+from appliance.lua.files.catalog import LoadedFile
 
 
 class Wait(Struct, kw_only=True):

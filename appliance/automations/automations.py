@@ -28,10 +28,10 @@ from appliance.home.bus import Bus
 from appliance.home.events import AdapterStarted, Event
 from appliance.home.values import Value
 from appliance.home_locale import Locale
-from appliance.lua.catalog import Catalog, Dependencies, Describe
 from appliance.lua.executable_files import ExecutableFiles
-from appliance.lua.executor import Executor
-from appliance.lua.folder import folder_of
+from appliance.lua.files.catalog import Catalog, Dependencies, Describe
+from appliance.lua.files.folder import folder_of
+from appliance.lua.running.executor import Executor
 from appliance.settings import AutomationsSettings
 
 log = logging.getLogger("automations")

@@ -33,7 +33,7 @@ from appliance.home.model import Device
 from appliance.home.registry import Registry
 from appliance.home.texts import MAX_ID_CHARS
 from appliance.home.values import Value
-from appliance.lua.context import Context, CtxFunction
+from appliance.lua.running.context import Context, CtxFunction
 from appliance.tables.json_schema import Shape
 
 log = logging.getLogger("notify")

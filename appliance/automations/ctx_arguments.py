@@ -13,8 +13,8 @@ from appliance.automations.timers import check_timer
 from appliance.automations.variables import check_variable
 from appliance.errors import Invalid
 from appliance.home.commands import Command
-from appliance.lua.context import SCRIPT_LOG_LEVELS
-from appliance.lua.ctx_calls import MAX_WAIT_SECS
+from appliance.lua.running.context import SCRIPT_LOG_LEVELS
+from appliance.lua.running.ctx_calls import MAX_WAIT_SECS
 from appliance.tables.checks import LUA, boolean, format_value, nearest, number, suggest
 from appliance.tables.fields import Findings, Table
 

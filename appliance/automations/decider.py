@@ -18,9 +18,9 @@ from appliance.automations.policy import NEVER_BEGAN, after, apply_policy
 from appliance.automations.triggers.base import Match
 from appliance.history.execution_history import ExecutionEntry
 from appliance.home.values import Value
-from appliance.lua.catalog import LoadedFile
-from appliance.lua.executor import ExecutionRequest, Executor
-from appliance.lua.modes import Decision
+from appliance.lua.files.catalog import LoadedFile
+from appliance.lua.running.executor import ExecutionRequest, Executor
+from appliance.lua.running.modes import Decision
 
 DISABLED = Refusal("disabled: the automation is switched off")
 

@@ -19,8 +19,8 @@ from appliance.automations.triggers.kinds import parse_trigger
 from appliance.clock import Clock
 from appliance.home.texts import MAX_ID_CHARS, MAX_NAME_CHARS, text
 from appliance.home_locale import Locale
-from appliance.lua.catalog import hint_of_field
-from appliance.lua.modes import Mode, ModeType, mode_check
+from appliance.lua.files.catalog import hint_of_field
+from appliance.lua.running.modes import Mode, ModeType, mode_check
 from appliance.tables.checks import boolean, function, string, suggest
 from appliance.tables.fields import Problem, Table
 

@@ -27,7 +27,7 @@ from appliance.automations.waits import Waits
 from appliance.event_loop import in_steps
 from appliance.home import events
 from appliance.home.model import Device
-from appliance.lua.catalog import Catalog, LoadedFile
+from appliance.lua.files.catalog import Catalog, LoadedFile
 from appliance.tasks import Tasks
 
 MAX_DISPATCHED_AT_ONCE = 32

@@ -22,8 +22,8 @@ from appliance.home.capabilities import UNITS
 from appliance.home.command_specs import CommandSpec
 from appliance.home.json_shapes import DEVICE
 from appliance.home.values import describe
-from appliance.lua.folder import folders_of
-from appliance.lua.source import Source
+from appliance.lua.files.folder import folders_of
+from appliance.lua.text.source import Source
 from appliance.store.records import read_devices, read_layout
 from appliance.store.storage import DocumentSnapshot
 from appliance.tables.checks import is_number, nearest, rounded, suggest

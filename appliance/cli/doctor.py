@@ -18,7 +18,7 @@ from appliance.cli.paths import HubPaths
 from appliance.cli.terminal import counted, say
 from appliance.clock import Clock, timestamp
 from appliance.errors import StartFailed
-from appliance.lua.worker_process import probe_confinement
+from appliance.lua.running.worker_process import probe_confinement
 from appliance.store.card_counts import read_card_counts
 from appliance.store.clock_trust import ClockTrust, newest_time
 from appliance.store.disk import MAX_STORE_FILE_BYTES, Disk

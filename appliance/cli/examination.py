@@ -28,11 +28,11 @@ from appliance.config import Config
 from appliance.errors import ConfigFailed, Fault, LaresError
 from appliance.files.recipes import check_recipes, own_recipes
 from appliance.home_locale import Locale, load_zone
-from appliance.lua.catalog import LoadedFile
-from appliance.lua.folder import Contents, find_stray, folder_of, read_folder
-from appliance.lua.kind_files import KindFiles, folder_of_kinds
-from appliance.lua.scripts import Scripts
-from appliance.lua.undefined_names import find_undefined
+from appliance.lua.files.catalog import LoadedFile
+from appliance.lua.files.folder import Contents, find_stray, folder_of, read_folder
+from appliance.lua.files.kind_files import KindFiles, folder_of_kinds
+from appliance.lua.files.scripts import Scripts
+from appliance.lua.text.undefined_names import find_undefined
 from appliance.scenes import Scene, build_scene_catalog
 from appliance.store.record_keys import TIMER_PREFIX, TOGGLE_PREFIX
 from appliance.store.records import read_devices, read_layout

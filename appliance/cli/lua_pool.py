@@ -9,8 +9,8 @@ from pathlib import Path
 from appliance.cli.owner import become_owner, worker_ids
 from appliance.clock import Clock
 from appliance.config import Config
-from appliance.lua.source import Source
-from appliance.lua.worker_pool import WorkerPool, build_pool
+from appliance.lua.running.worker_pool import WorkerPool, build_pool
+from appliance.lua.text.source import Source
 
 
 @asynccontextmanager

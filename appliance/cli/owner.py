@@ -149,7 +149,7 @@ def _read_ahead() -> None:
         with suppress(ImportError):
             importlib.import_module(name)
     importlib.import_module("appliance.adapters.lua_kinds.definition").list_bundled_kinds()
-    importlib.import_module("appliance.lua.kind_files").read_bundled_kinds()
+    importlib.import_module("appliance.lua.files.kind_files").read_bundled_kinds()
 
 
 def _chain_of(path: Path) -> list[os.stat_result]:

@@ -26,7 +26,7 @@ from appliance.cli.simulation.simulation import Simulation, open_simulation
 from appliance.cli.terminal import say, with_local_times
 from appliance.config import Config
 from appliance.errors import Fault, Invalid, StartFailed
-from appliance.lua.folder import Contents, folder_of
+from appliance.lua.files.folder import Contents, folder_of
 from appliance.store.storage import DocumentSnapshot
 from appliance.tables.checks import nearest, suggest
 

@@ -19,12 +19,12 @@ from appliance.computing import compute_alone
 from appliance.config import Config
 from appliance.errors import ConfigFailed, Fault, ScriptFailed
 from appliance.files.file_locations import FileLocation
-from appliance.lua.catalog import Catalog, LoadedFile, fault_of
-from appliance.lua.folder import Folder
+from appliance.lua.files.catalog import Catalog, LoadedFile, fault_of
+from appliance.lua.files.folder import Folder
 from appliance.lua.kind_catalog import KindCatalog
-from appliance.lua.source import Source
-from appliance.lua.undefined_names import find_undefined
-from appliance.lua.worker_pool import WorkerPool
+from appliance.lua.running.worker_pool import WorkerPool
+from appliance.lua.text.source import Source
+from appliance.lua.text.undefined_names import find_undefined
 from appliance.scenes import Scene
 from appliance.tasks import Tasks
 

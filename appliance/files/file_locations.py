@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from appliance.config import Config
 from appliance.errors import Invalid
-from appliance.lua.source import MAX_FILE_BYTES
+from appliance.lua.text.source import MAX_FILE_BYTES
 from appliance.tables.plain_files import read_plain
 
 MAX_PATH_CHARS = 255

@@ -23,7 +23,7 @@ from appliance.files import toml_secrets
 from appliance.files.file_checks import FILES_THREAD, CheckedText, FileChecks
 from appliance.files.file_locations import FileLocation, FileLocations
 from appliance.files.secret_settings import secret_tester
-from appliance.lua.reload import Reloaded
+from appliance.lua.files.reload import Reloaded
 from appliance.store.disk import Disk, reason_of
 from appliance.store.record_keys import VERSION_KEY
 from appliance.store.records import read_one, skip

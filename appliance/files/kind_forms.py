@@ -15,7 +15,7 @@ from appliance.adapters.kinds import KINDS
 from appliance.adapters.lua_kinds.definition import KindDefinition
 from appliance.adapters.lua_kinds.settings import KNOWN_SETTINGS
 from appliance.config import bundled_config, parse_toml
-from appliance.lua.kind_files import KindFiles
+from appliance.lua.files.kind_files import KindFiles
 from appliance.tables.checks import boolean
 from appliance.tables.fields import Field, Fields
 

@@ -18,7 +18,7 @@ from appliance.adapters.lua_kinds.settings import duration
 from appliance.errors import Invalid
 from appliance.home.texts import identifier
 from appliance.home.texts import text as text_check
-from appliance.lua.tokens import LuaToken
+from appliance.lua.text.tokens import LuaToken
 from appliance.tables.checks import format_value, is_number, nearest, suggest
 
 MAX_TEXT_CHARS = 1000

@@ -16,9 +16,9 @@ from appliance.errors import Fault, FileChanged, FileExists, Invalid, NotFound
 from appliance.files.file_checks import FILES_THREAD
 from appliance.files.home_files import HomeFiles, SavedFile
 from appliance.files.recipe_fields import FieldFault, RecipeField, line_starts, read_fields, value_of
-from appliance.lua.folder import Folder
-from appliance.lua.source import Source
-from appliance.lua.tokens import LuaToken, tokens_of
+from appliance.lua.files.folder import Folder
+from appliance.lua.text.source import Source
+from appliance.lua.text.tokens import LuaToken, tokens_of
 from appliance.tables.checks import format_value, nearest, suggest
 
 _FILE = re.compile(r"[a-z0-9_]{1,40}")

@@ -26,11 +26,11 @@ from appliance.home.model import Device
 from appliance.home_locale import Locale
 from appliance.imports import import_ahead
 from appliance.log_limit import IS_MUTED
-from appliance.lua.folder import Folder
+from appliance.lua.files.folder import Folder
+from appliance.lua.files.kind_files import KindFiles
 from appliance.lua.kind_catalog import MAX_CALL_CPU_SECS, KindCatalog
-from appliance.lua.kind_files import KindFiles
-from appliance.lua.source import Source
-from appliance.lua.worker_pool import WorkerPool
+from appliance.lua.running.worker_pool import WorkerPool
+from appliance.lua.text.source import Source
 from appliance.tasks import Tasks
 
 MAX_TRIAL_SECS = 10.0

@@ -18,7 +18,7 @@ from appliance.files.home_files import HomeFiles, SavedFile
 from appliance.files.section_trial import SectionTrials, Trial
 from appliance.files.toml_edit import remove_section, set_keys
 from appliance.files.toml_secrets import HIDDEN
-from appliance.lua.source import Source
+from appliance.lua.text.source import Source
 
 
 class Section(Struct, frozen=True, kw_only=True):

@@ -1,8 +1,10 @@
 """Reads Lua files, loads them into catalogs, and runs them in worker processes.
 
-Read `source`, `folder`, `catalog`, `reload`, `scripts`, `executable_files`, `modes`, `executor`, `trace`,
-`unfinished_executions`, `lua_run`, `ctx_calls`, `failed_calls`, `context`, `run_limits`, `run_times`, `worker_pool`,
-`stuck_files`, `worker`, `worker_process`, `failures`, and `hints`, in this order.
-`kind_files` and `kind_catalog` load the adapter kinds in Lua.
-`tokens`, `called_names`, `literal_calls`, and `undefined_names` search the text of files.
+Read in this order:
+
+- `text/` contains the text of a file, and searches this text.
+- `files/` reads folders of files, and loads them into catalogs.
+- `running/` executes the files in worker processes.
+- `executable_files` is the common base of scenes and automations: a catalog and its executor.
+- `kind_catalog` contains the loaded adapter kinds, and calls their functions in a worker.
 """

@@ -6,8 +6,8 @@ from typing import Any, Generic
 
 from appliance.history.execution_history import ExecutionEntry
 from appliance.history.period import Period
-from appliance.lua.catalog import Catalog, T
-from appliance.lua.executor import Executor
+from appliance.lua.files.catalog import Catalog, T
+from appliance.lua.running.executor import Executor
 
 
 class ExecutableFiles(Generic[T]):

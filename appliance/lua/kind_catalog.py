@@ -20,8 +20,8 @@ from appliance.errors import ConfigFailed, Fault
 from appliance.home import events
 from appliance.home.bus import Bus
 from appliance.log_limit import log_warnings
-from appliance.lua.kind_files import DescribeKind, KindFiles, KindReading, LuaKind, folder_of_kinds
-from appliance.lua.worker_pool import WorkerPool
+from appliance.lua.files.kind_files import DescribeKind, KindFiles, KindReading, LuaKind, folder_of_kinds
+from appliance.lua.running.worker_pool import WorkerPool
 
 log = logging.getLogger("lua")
 

@@ -7,7 +7,7 @@ import pytest
 
 from appliance.automations.names.call_checks import find_wrong_literals
 from appliance.home.command_specs import CommandSpec
-from appliance.lua.source import Source
+from appliance.lua.text.source import Source
 
 LAMP = (
     CommandSpec(capability="power", actions=("on", "off")),

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from appliance.home.events import SystemErrorReported
-from appliance.lua.executor import ExecutionRequest
-from appliance.lua.modes import Mode, ModeType
-from appliance.lua.source import Source
+from appliance.lua.running.executor import ExecutionRequest
+from appliance.lua.running.modes import Mode, ModeType
+from appliance.lua.text.source import Source
 from tests.automations.homes import NOW
 from tests.fakes.automations import LAMP, Bench, Card, automation, bench
 

@@ -14,7 +14,7 @@ from appliance.automations.definition import MAX_PARTS, AutomationDefinition
 from appliance.automations.policy import Policy
 from appliance.automations.triggers.kinds import TRIGGER_KINDS
 from appliance.automations.triggers.time import Interval
-from appliance.lua.modes import Mode, ModeType
+from appliance.lua.running.modes import Mode, ModeType
 from appliance.tables.checks import Function
 from tests.automations.homes import BERLIN, LAMP, NOWHERE, Parsed, parse
 from tests.fakes.rows import each_row

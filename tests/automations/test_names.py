@@ -24,9 +24,9 @@ from appliance.home.command_specs import CommandSpec
 from appliance.home.events import CatalogReloaded, DeviceEvent, DeviceRemoved
 from appliance.home.layout import Layout
 from appliance.home.model import Metadata
-from appliance.lua.catalog import LoadedFile
-from appliance.lua.folder import Contents, Folder, modules_of
-from appliance.lua.source import Source
+from appliance.lua.files.catalog import LoadedFile
+from appliance.lua.files.folder import Contents, Folder, modules_of
+from appliance.lua.text.source import Source
 from appliance.tables.checks import Function
 from tests.automations.homes import change, device, home, parse
 from tests.fakes.automations import Card, automation, bench

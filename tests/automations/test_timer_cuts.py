@@ -20,7 +20,7 @@ import pytest
 
 from appliance.clock import Clock
 from appliance.errors import StoreFailed
-from appliance.lua.context import Context
+from appliance.lua.running.context import Context
 from tests.automations.homes import NOW
 from tests.fakes.automations import Card, Play, Stage, automation, bench
 

@@ -86,7 +86,7 @@ async def test_without_a_watchdog_no_message_is_sent(
 
 
 BROKEN_ONCE = """
-from appliance.lua import catalog
+from appliance.lua.files import catalog
 
 reload = catalog.Catalog.reload
 calls = []

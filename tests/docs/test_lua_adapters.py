@@ -10,7 +10,7 @@ import pytest
 from appliance import config
 from appliance.adapters.lua_kinds.definition import _TOP, BUNDLED_KINDS
 from appliance.adapters.lua_kinds.settings import _SETTING, KNOWN_SETTINGS
-from appliance.lua.worker_pool import WorkerPool
+from appliance.lua.running.worker_pool import WorkerPool
 from appliance.lua_worker.ctx_methods import KIND_METHODS
 from tests.adapters.lua_kinds.bench import Vendor, start
 from tests.docs.pages import DOCS, blocks

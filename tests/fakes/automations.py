@@ -24,12 +24,12 @@ from appliance.history.period import Period
 from appliance.home.bus import Bus
 from appliance.home.events import AdapterAnswered
 from appliance.home.model import Device, DeviceKind, Observation, Report
-from appliance.lua.catalog import Catalog
-from appliance.lua.executor import Executor
-from appliance.lua.folder import Folder
-from appliance.lua.lua_run import Failure
-from appliance.lua.source import Source
-from appliance.lua.trace import Trace
+from appliance.lua.files.catalog import Catalog
+from appliance.lua.files.folder import Folder
+from appliance.lua.running.executor import Executor
+from appliance.lua.running.lua_run import Failure
+from appliance.lua.running.trace import Trace
+from appliance.lua.text.source import Source
 from appliance.store.clock_trust import ClockTrust
 from appliance.store.storage import Prepare
 from appliance.tables.checks import Function

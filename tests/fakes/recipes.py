@@ -6,7 +6,7 @@ from typing import Any
 
 from appliance.config import bundled_config
 from appliance.files.recipes import fill, read_recipe
-from appliance.lua.source import load
+from appliance.lua.text.source import load
 
 
 def filled(recipe: str, **values: Any) -> str:

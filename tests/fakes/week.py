@@ -29,10 +29,10 @@ from appliance.home.commands import Command
 from appliance.home.events import AdapterAnswered, DeviceEvent
 from appliance.home.model import DeviceKind, Observation, Report
 from appliance.home.values import Value
-from appliance.lua.catalog import Catalog
-from appliance.lua.context import Context, CtxFunction
-from appliance.lua.executor import Executor
-from appliance.lua.folder import Folder
+from appliance.lua.files.catalog import Catalog
+from appliance.lua.files.folder import Folder
+from appliance.lua.running.context import Context, CtxFunction
+from appliance.lua.running.executor import Executor
 from appliance.store.clock_trust import ClockTrust
 from tests.automations.homes import BERLIN
 from tests.fakes.automations import LONG_AGO, Card

@@ -13,7 +13,7 @@ from appliance.errors import Fault, ScriptFailed
 from appliance.files.file_checks import CheckedText, FileChecks
 from appliance.files.file_locations import FileLocation
 from appliance.files.home_files import HomeFiles
-from appliance.lua.source import Source
+from appliance.lua.text.source import Source
 from appliance.store.disk import Disk
 
 SCRIPT = FileLocation(kind="script", path="scripts/a.lua", file=Path("scripts/a.lua"))

@@ -13,7 +13,7 @@ from appliance.clock import Clock
 from appliance.errors import ConfigFailed, Fault, InvalidFile
 from appliance.files.home_files import HomeFiles
 from appliance.files.sections import Sections
-from appliance.lua.source import Source
+from appliance.lua.text.source import Source
 from appliance.store.disk import Disk
 
 

@@ -16,7 +16,7 @@ from appliance.config import bundled_config
 from appliance.errors import Invalid
 from appliance.files.recipe_fields import FieldFault
 from appliance.files.recipes import Recipe, fill, read_recipe
-from appliance.lua.source import Source
+from appliance.lua.text.source import Source
 from tests.fakes.app import App, open_app
 
 pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]

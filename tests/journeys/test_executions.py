@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from appliance.lua.executor import list_executions
+from appliance.lua.running.executor import list_executions
 from tests.fakes.app import App, open_app
 from tests.fakes.lua import scene, write
 from tests.fakes.patience import until

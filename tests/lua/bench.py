@@ -13,12 +13,12 @@ from appliance.adapters.lua_calls import LuaCalls
 from appliance.automations.ctx import CtxMethods
 from appliance.clock import Clock
 from appliance.errors import ExecutionCancelled, NotFound, ScriptFailed
-from appliance.lua.context import CtxFunction
-from appliance.lua.folder import Folder
-from appliance.lua.lua_run import Failure, LuaRun
-from appliance.lua.run_limits import RunLimits
-from appliance.lua.source import Source
-from appliance.lua.worker_pool import WorkerPool
+from appliance.lua.files.folder import Folder
+from appliance.lua.running.context import CtxFunction
+from appliance.lua.running.lua_run import Failure, LuaRun
+from appliance.lua.running.run_limits import RunLimits
+from appliance.lua.running.worker_pool import WorkerPool
+from appliance.lua.text.source import Source
 from tests.automations.homes import environment_of
 from tests.fakes.instant import InstantHome
 

@@ -12,10 +12,10 @@ import pytest_asyncio
 from appliance.api.device_encoder import DeviceEncoder
 from appliance.log_buffer import fields_of
 from appliance.log_limit import MAX_SAME_KIND, RepetitionLimit
-from appliance.lua.context import MAX_RESULTS, SCRIPT_LOG_LEVELS, Context
-from appliance.lua.failed_calls import FailedCalls
-from appliance.lua.trace import MAX_LOG_STEPS, MAX_STEP_CHARS, MAX_TRACE_STEPS, Trace
-from appliance.lua.worker_pool import WorkerPool
+from appliance.lua.running.context import MAX_RESULTS, SCRIPT_LOG_LEVELS, Context
+from appliance.lua.running.failed_calls import FailedCalls
+from appliance.lua.running.trace import MAX_LOG_STEPS, MAX_STEP_CHARS, MAX_TRACE_STEPS, Trace
+from appliance.lua.running.worker_pool import WorkerPool
 from appliance.lua_worker.ctx_methods import CTX_METHODS
 from tests.fakes.clock import VirtualClock
 from tests.fakes.instant import InstantHome, open_home

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from appliance.errors import ScriptFailed
-from appliance.lua.worker_pool import WorkerPool
+from appliance.lua.running.worker_pool import WorkerPool
 from tests.lua.bench import Notes, run
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from appliance.errors import ScriptFailed
-from appliance.lua.run_limits import RunLimits
-from appliance.lua.worker_pool import WorkerPool
+from appliance.lua.running.run_limits import RunLimits
+from appliance.lua.running.worker_pool import WorkerPool
 from appliance.tables.checks import Function
 from tests.lua.bench import FILE, Notes, ended, file, open_pool, run, start
 

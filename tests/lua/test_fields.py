@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from appliance.errors import ConfigFailed, Invalid
-from appliance.lua.catalog import read_definition
-from appliance.lua.modes import BOUNDED, Decision, Mode, ModeType, apply_mode, mode_check, refusal
-from appliance.lua.source import MAX_ITEMS_PER_TEXT, MAX_TEXTS_KNOWN, Source, by_text
+from appliance.lua.files.catalog import read_definition
+from appliance.lua.running.modes import BOUNDED, Decision, Mode, ModeType, apply_mode, mode_check, refusal
+from appliance.lua.text.source import MAX_ITEMS_PER_TEXT, MAX_TEXTS_KNOWN, Source, by_text
 from appliance.scenes import Scene, scene_parser
 from appliance.tables.checks import LUA, Function, Mismatch, format_value, number
 from appliance.tables.fields import Field, Findings, Path, Table, located

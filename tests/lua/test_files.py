@@ -14,12 +14,12 @@ from appliance.automations.definition import AutomationDefinition, automation_pa
 from appliance.errors import Fault, Invalid, ScriptFailed
 from appliance.home.bus import Bus
 from appliance.home.events import CatalogReloaded, CatalogReloadFailed
-from appliance.lua.catalog import Catalog
-from appliance.lua.folder import MAX_FOLDER_BYTES, Contents, Folder
-from appliance.lua.reload import Reloader
-from appliance.lua.scripts import Scripts
-from appliance.lua.source import MAX_FILE_BYTES, FieldLines, Source, load
-from appliance.lua.tokens import LuaToken
+from appliance.lua.files.catalog import Catalog
+from appliance.lua.files.folder import MAX_FOLDER_BYTES, Contents, Folder
+from appliance.lua.files.reload import Reloader
+from appliance.lua.files.scripts import Scripts
+from appliance.lua.text.source import MAX_FILE_BYTES, FieldLines, Source, load
+from appliance.lua.text.tokens import LuaToken
 from appliance.tables.checks import Function
 from tests.automations.homes import BERLIN, NOW
 from tests.fakes.automations import automation, write

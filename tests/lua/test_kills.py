@@ -14,7 +14,7 @@ from typing import Any, cast
 import pytest
 
 from appliance.errors import ScriptFailed
-from appliance.lua.worker_pool import WorkerPool
+from appliance.lua.running.worker_pool import WorkerPool
 from tests.fakes.automations import Bench, Play, Stage, automation, bench
 from tests.fakes.patience import until
 from tests.lua.bench import Notes, file, open_pool, scene

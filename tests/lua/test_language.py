@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from appliance.lua.worker_pool import WorkerPool
+from appliance.lua.running.worker_pool import WorkerPool
 from tests.lua.bench import Notes, run
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

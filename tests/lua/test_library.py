@@ -19,9 +19,9 @@ from appliance.home import values
 from appliance.home.capabilities import CAPABILITIES
 from appliance.home.commands import Command
 from appliance.home.model import DeviceKind
-from appliance.lua.catalog import read_definition
-from appliance.lua.context import SCRIPT_LOG_LEVELS, Context
-from appliance.lua.modes import ModeType
+from appliance.lua.files.catalog import read_definition
+from appliance.lua.running.context import SCRIPT_LOG_LEVELS, Context
+from appliance.lua.running.modes import ModeType
 from appliance.lua_worker.ctx_methods import CTX_METHODS
 from appliance.scenes import scene_parser
 from appliance.tables.checks import Function

@@ -9,7 +9,7 @@ import pytest
 import pytest_asyncio
 
 from appliance.errors import Invalid, ScriptFailed
-from appliance.lua.worker_pool import WorkerPool
+from appliance.lua.running.worker_pool import WorkerPool
 from tests.lua.bench import FILE, Notes, ended, file, open_pool, run, start
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

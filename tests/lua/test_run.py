@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 
 from appliance.errors import ExecutionCancelled, ScriptFailed
-from appliance.lua.run_limits import RunLimits
-from appliance.lua.worker_pool import WorkerPool
+from appliance.lua.running.run_limits import RunLimits
+from appliance.lua.running.worker_pool import WorkerPool
 from appliance.lua_worker.worker_main import MAX_IDLE_THREADS
 from tests.fakes.clock import VirtualClock
 from tests.fakes.patience import until

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from appliance.lua.run_limits import RunLimits
-from appliance.lua.run_times import MAX_SLOWDOWN, RunTimes
+from appliance.lua.running.run_limits import RunLimits
+from appliance.lua.running.run_times import MAX_SLOWDOWN, RunTimes
 from appliance.lua_worker.protocol import Reason
 from tests.fakes.clock import VirtualClock
 

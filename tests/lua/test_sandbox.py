@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from appliance.errors import NotFound, ScriptFailed
-from appliance.lua.run_limits import RunLimits
-from appliance.lua.worker_pool import WorkerPool
+from appliance.lua.running.run_limits import RunLimits
+from appliance.lua.running.worker_pool import WorkerPool
 from appliance.lua_worker.ctx_methods import CTX_METHODS
 from tests.attacks.scripts import BACKSTOP, CPU, HOSTILE, HOSTILE_FILES
 from tests.lua.bench import FILE, ROOMY, TRIVIAL, Notes, ended, file, open_pool, run, scene, start

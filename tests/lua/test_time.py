@@ -9,7 +9,7 @@ import pytest
 import pytest_asyncio
 
 from appliance.errors import ScriptFailed
-from appliance.lua.worker_pool import WorkerPool
+from appliance.lua.running.worker_pool import WorkerPool
 from tests.fakes.clock import VirtualClock
 from tests.lua.bench import open_pool, run
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from appliance.lua.folder import Folder
-from appliance.lua.source import Source
-from appliance.lua.undefined_names import find_undefined
-from appliance.lua.worker_pool import WorkerPool
+from appliance.lua.files.folder import Folder
+from appliance.lua.running.worker_pool import WorkerPool
+from appliance.lua.text.source import Source
+from appliance.lua.text.undefined_names import find_undefined
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

@@ -9,7 +9,7 @@ from typing import Any
 from appliance.clock import to_millis
 from appliance.history.execution_history import ExecutionHistory, ExecutionStatus
 from appliance.history.period import Period
-from appliance.lua.unfinished_executions import CUT_OFF, UnfinishedExecutions
+from appliance.lua.running.unfinished_executions import CUT_OFF, UnfinishedExecutions
 from appliance.store.record_keys import RUNNING
 from tests.fakes.automations import Card
 from tests.fakes.clock import START, VirtualClock

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.lua.folder import Folder, find_stray
+from appliance.lua.files.folder import Folder, find_stray
 from tests.cli.commands import LOOPBACK, ended
 from tests.fakes.app import open_app
 from tests.fakes.lua import automation, write

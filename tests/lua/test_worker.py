@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from appliance.errors import ExecutionCancelled, ScriptFailed
-from appliance.lua.run_limits import RunLimits
-from appliance.lua.stuck_files import MAX_STUCK
-from appliance.lua.worker import MAX_BEGUN, MAX_FRAMES_AT_ONCE, MAX_IDLE_GROWTH_BYTES, MAX_RUNNING
-from appliance.lua.worker_pool import WorkerPool
+from appliance.lua.running.run_limits import RunLimits
+from appliance.lua.running.stuck_files import MAX_STUCK
+from appliance.lua.running.worker import MAX_BEGUN, MAX_FRAMES_AT_ONCE, MAX_IDLE_GROWTH_BYTES, MAX_RUNNING
+from appliance.lua.running.worker_pool import WorkerPool
 from tests.fakes.patience import until
 from tests.lua.bench import TRIVIAL, Notes, Started, ended, file, open_pool, run, scene, start
 

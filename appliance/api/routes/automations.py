@@ -12,7 +12,7 @@ from appliance.api.validation import body_check, boolean, choice, nullable, tabl
 from appliance.errors import ConfigFailed
 from appliance.history.execution_history import ExecutionStatus
 from appliance.history.period import Period
-from appliance.lua.executor import cancel_execution, list_executions
+from appliance.lua.running.executor import cancel_execution, list_executions
 from appliance.tables.fields import Field
 from appliance.tables.json_schema import array_of
 

@@ -20,7 +20,7 @@ from appliance.home.command_specs import check_device_range
 from appliance.home.layout import Change
 from appliance.home.model import Device
 from appliance.home.texts import alias, identifier, name
-from appliance.lua.catalog import LoadedFile
+from appliance.lua.files.catalog import LoadedFile
 from appliance.tables.fields import Field
 from appliance.tables.json_schema import TEXT, array_of, record
 

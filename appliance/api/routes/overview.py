@@ -15,7 +15,7 @@ from appliance.api.routes.status import CONFIG_CHANGES
 from appliance.event_loop import wait_for_short_turn
 from appliance.home import json_shapes
 from appliance.home.capabilities import UNITS
-from appliance.lua.executor import list_executions
+from appliance.lua.running.executor import list_executions
 from appliance.tables.json_schema import OBJECT, TEXT, Schema, array_of, maybe, one_of, record
 from appliance.tasks import SharedRun, Tasks
 from appliance.version import VERSION

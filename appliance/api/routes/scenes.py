@@ -13,7 +13,7 @@ from appliance.api.routes.history import PERIOD
 from appliance.errors import DroppedByMode
 from appliance.history.execution_history import ExecutionStatus
 from appliance.history.period import Period
-from appliance.lua.modes import Decision
+from appliance.lua.running.modes import Decision
 from appliance.tables.json_schema import array_of
 
 

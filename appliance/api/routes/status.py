@@ -21,7 +21,7 @@ from appliance.history.execution_history import ExecutionEntry, ExecutionStatus
 from appliance.history.period import Period
 from appliance.home.model import AWAY
 from appliance.log_buffer import LogEntry, LogQuery
-from appliance.lua.executor import list_executions
+from appliance.lua.running.executor import list_executions
 from appliance.store.record_keys import HOME_STATE_PREFIXES
 from appliance.tables.json_schema import (
     BOOLEAN,

@@ -8,8 +8,8 @@ from appliance.api.why.explanation import LATEST, Decision, word_for
 from appliance.clock import timestamp
 from appliance.history.execution_history import ExecutionEntry, ExecutionStatus
 from appliance.hub import Hub
-from appliance.lua.catalog import Catalog, LoadedFile
-from appliance.lua.executor import list_executions
+from appliance.lua.files.catalog import Catalog, LoadedFile
+from appliance.lua.running.executor import list_executions
 
 
 def describe_executions(hub: Hub, id_: str) -> list[str]:

@@ -12,9 +12,9 @@ from appliance.errors import Fault, Invalid, LaresError
 from appliance.home.capabilities import CAPABILITIES, KNOWN_ATTRIBUTES, is_custom
 from appliance.home.command_specs import CommandSpec, check_offered
 from appliance.home.commands import Command
-from appliance.lua.hints import ErrorContext, hint_of
-from appliance.lua.literal_calls import ARGUMENTS, UNKNOWN, LiteralCall, literal_calls
-from appliance.lua.source import Source, by_text
+from appliance.lua.text.hints import ErrorContext, hint_of
+from appliance.lua.text.literal_calls import ARGUMENTS, UNKNOWN, LiteralCall, literal_calls
+from appliance.lua.text.source import Source, by_text
 from appliance.tables.checks import nearest, suggest
 
 COMMANDS = frozenset({"command", "command_room", "command_group"})

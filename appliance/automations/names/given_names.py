@@ -6,8 +6,8 @@ import re
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
-from appliance.lua.called_names import called_names
-from appliance.lua.source import Source
+from appliance.lua.text.called_names import called_names
+from appliance.lua.text.source import Source
 
 _GIVEN = re.compile(r""":\s*(set|start_timer)\s*\(\s*(?:(["'])([^"'\\]*)\2\s*(?:[,)]|(\.\.)))?""")
 """Matches a call that sets a variable or starts a timer. The groups are the method, the quote, the literal name, and

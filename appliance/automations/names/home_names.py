@@ -26,10 +26,10 @@ from appliance.home.capabilities import is_custom
 from appliance.home.layout import Layout, describe_id
 from appliance.home.model import Device
 from appliance.home.values import Value
-from appliance.lua.called_names import called_names
-from appliance.lua.catalog import LoadedFile
-from appliance.lua.folder import Contents, folder_of, modules_of
-from appliance.lua.source import FieldLines, Source
+from appliance.lua.files.catalog import LoadedFile
+from appliance.lua.files.folder import Contents, folder_of, modules_of
+from appliance.lua.text.called_names import called_names
+from appliance.lua.text.source import FieldLines, Source
 from appliance.tables.checks import format_value, nearest, suggest
 from appliance.tables.fields import Path, Problem, located
 

@@ -15,9 +15,9 @@ from appliance.automations.environment import Environment
 from appliance.automations.names.home_names import HomeNames, PastNames, RemovedDevice
 from appliance.config import Config
 from appliance.errors import Fault
-from appliance.lua.catalog import Catalog, LoadedFile
-from appliance.lua.folder import Contents, folder_of, read_folder
-from appliance.lua.source import Source
+from appliance.lua.files.catalog import Catalog, LoadedFile
+from appliance.lua.files.folder import Contents, folder_of, read_folder
+from appliance.lua.text.source import Source
 
 
 class NameCollector(Struct, frozen=True, kw_only=True):

@@ -25,7 +25,7 @@ from appliance.home.events import (
     Event,
 )
 from appliance.log_limit import log_warnings
-from appliance.lua.catalog import LoadedFile
+from appliance.lua.files.catalog import LoadedFile
 from appliance.store.record_keys import REMOVED_PREFIX, SENT_PREFIX
 from appliance.store.records import read_all, skip
 from appliance.store.storage import DocumentReader, Storage

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from appliance.lua.tokens import KEYWORDS
+from appliance.lua.text.tokens import KEYWORDS
 
 MAX_LINE_CHARS = 100
 

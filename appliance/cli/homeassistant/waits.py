@@ -14,7 +14,7 @@ from appliance.cli.homeassistant.not_translated import NotTranslated
 from appliance.cli.homeassistant.statements import Statements
 from appliance.cli.homeassistant.times import SECONDS, duration, seconds, whole
 from appliance.cli.homeassistant.values import as_list, is_template
-from appliance.lua.ctx_calls import MAX_WAIT_SECS
+from appliance.lua.running.ctx_calls import MAX_WAIT_SECS
 
 COMPARED = frozenset({"device_state_change", "variable_change"})
 """Types of triggers that Lua can await by comparing a state."""

@@ -22,9 +22,9 @@ from appliance.home.commands import Command
 from appliance.home.model import ONLINE, UNAVAILABLE, Device, DeviceKind, Observation, Report
 from appliance.home.registry import Registry
 from appliance.home.values import Value
-from appliance.lua.context import Context
-from appliance.lua.ctx_calls import UNCOUNTED
-from appliance.lua.executor import Execution, Executor
+from appliance.lua.running.context import Context
+from appliance.lua.running.ctx_calls import UNCOUNTED
+from appliance.lua.running.executor import Execution, Executor
 
 T = TypeVar("T")
 

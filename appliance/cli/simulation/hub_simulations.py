@@ -20,7 +20,7 @@ from msgspec.structs import asdict
 
 from appliance.api.simulation import SimulationRequest, SimulationResult
 from appliance.errors import Busy, Fault, Invalid, InvalidFile
-from appliance.lua.worker_process import list_import_path
+from appliance.lua.running.worker_process import list_import_path
 
 MAX_PROCESS_SECS = 30.0
 """The time limit of a simulation's process, including the process's start on a slow machine."""

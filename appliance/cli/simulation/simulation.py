@@ -43,10 +43,10 @@ from appliance.history.execution_history import ExecutionHistory, ExecutionStatu
 from appliance.home.bus import Bus
 from appliance.home.events import HookCalled
 from appliance.home.registry import Registry
-from appliance.lua.catalog import LoadedFile
-from appliance.lua.context import Context, CtxFunction
-from appliance.lua.executor import Execution, ExecutionRequest, Executor
-from appliance.lua.kind_files import DescribeKind, KindFiles, folder_of_kinds
+from appliance.lua.files.catalog import LoadedFile
+from appliance.lua.files.kind_files import DescribeKind, KindFiles, folder_of_kinds
+from appliance.lua.running.context import Context, CtxFunction
+from appliance.lua.running.executor import Execution, ExecutionRequest, Executor
 from appliance.scenes import Scene, Scenes, build_scene_catalog
 from appliance.store.clock_trust import ClockTrust
 from appliance.store.records import read_devices, read_layout

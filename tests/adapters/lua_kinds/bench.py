@@ -18,7 +18,7 @@ from appliance.home.commands import Command
 from appliance.home.model import Device
 from appliance.home.registry import Registry
 from appliance.lua.kind_catalog import KindCatalog, build_kind_catalog
-from appliance.lua.worker_pool import WorkerPool
+from appliance.lua.running.worker_pool import WorkerPool
 from tests.adapters.contract import FastClock
 from tests.adapters.lua_kinds.vendor import Answer, Vendor
 from tests.fakes.context import context_of

@@ -12,7 +12,7 @@ import pytest
 from appliance.adapters.lua_kinds.definition import BUNDLED_KINDS
 from appliance.adapters.lua_kinds.web_request import WebRequest
 from appliance.errors import AdapterFailed
-from appliance.lua.worker_pool import WorkerPool
+from appliance.lua.running.worker_pool import WorkerPool
 from tests.adapters.lua_kinds.bench import start
 from tests.adapters.lua_kinds.bundled import BUNDLED
 from tests.adapters.lua_kinds.simulators import Tasmota, tasmota_status

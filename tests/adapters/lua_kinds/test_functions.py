@@ -27,9 +27,9 @@ from appliance.errors import AdapterFailed, BadAnswer, ConfigFailed, Invalid, Un
 from appliance.home import events
 from appliance.home.bus import Bus
 from appliance.lua.kind_catalog import build_kind_catalog
-from appliance.lua.run_limits import RunLimits
-from appliance.lua.undefined_names import find_undefined
-from appliance.lua.worker_pool import WorkerPool
+from appliance.lua.running.run_limits import RunLimits
+from appliance.lua.running.worker_pool import WorkerPool
+from appliance.lua.text.undefined_names import find_undefined
 from appliance.lua_worker.ctx_methods import KIND_METHODS
 from tests.adapters.lua_kinds.bench import GONE, Vendor, start
 from tests.lua.bench import open_pool

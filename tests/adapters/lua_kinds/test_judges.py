@@ -22,7 +22,7 @@ from appliance.adapters.lua_kinds.section import LuaSection
 from appliance.errors import AdapterFailed
 from appliance.health import AdapterStatus
 from appliance.home.model import Device
-from appliance.lua.worker_pool import WorkerPool
+from appliance.lua.running.worker_pool import WorkerPool
 from tests.adapters.contract import trial
 from tests.adapters.lua_kinds.bench import section, start
 from tests.adapters.lua_kinds.bundled import BUNDLED

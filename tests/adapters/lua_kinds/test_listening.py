@@ -26,7 +26,7 @@ from appliance.home.bus import Bus
 from appliance.home.commands import Command
 from appliance.home.registry import Registry
 from appliance.lua.kind_catalog import build_kind_catalog
-from appliance.lua.worker_pool import WorkerPool
+from appliance.lua.running.worker_pool import WorkerPool
 from tests.adapters.lua_kinds.bench import section
 from tests.fakes.context import context_of
 from tests.fakes.patience import until

@@ -15,7 +15,7 @@ import pytest
 from appliance.adapters.device_http.client import HttpResponse
 from appliance.adapters.lua_kinds.web_request import WebRequest
 from appliance.errors import AdapterFailed
-from appliance.lua.worker_pool import WorkerPool
+from appliance.lua.running.worker_pool import WorkerPool
 from tests.adapters.lua_kinds.bench import start
 from tests.adapters.lua_kinds.bundled import BUNDLED
 from tests.adapters.lua_kinds.test_bundled import FAULT

@@ -10,7 +10,7 @@ import pytest
 from appliance.adapters.lua_kinds.web_request import WebRequest
 from appliance.clock import Clock
 from appliance.errors import AdapterFailed, BadAnswer
-from appliance.lua.worker_pool import WorkerPool
+from appliance.lua.running.worker_pool import WorkerPool
 from tests.adapters.lua_kinds.bench import start
 from tests.adapters.lua_kinds.simulators import Daikin, HomeWizardSocket, HueBridge, Sonos
 from tests.adapters.lua_kinds.sources import ANNA, FritzBox, Fronius, HomeWizardMeter, Ollama, Tibber

@@ -14,7 +14,7 @@ from appliance.adapters.device_http.client import HttpResponse
 from appliance.adapters.lua_kinds.json_and_xml import decode_xml
 from appliance.adapters.lua_kinds.web_request import WebRequest
 from appliance.errors import AdapterFailed
-from appliance.lua.worker_pool import WorkerPool
+from appliance.lua.running.worker_pool import WorkerPool
 from tests.adapters.contract import trial
 from tests.adapters.lua_kinds.bench import KindAtWork, start
 from tests.adapters.lua_kinds.bundled import BUNDLED

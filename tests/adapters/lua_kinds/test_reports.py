@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from appliance.lua.worker_pool import WorkerPool
+from appliance.lua.running.worker_pool import WorkerPool
 from tests.adapters.lua_kinds.bench import start
 from tests.adapters.lua_kinds.simulators import Daikin, HomeWizardSocket, HueBridge, Sonos, Tasmota
 from tests.adapters.lua_kinds.sources import HomeWizardMeter

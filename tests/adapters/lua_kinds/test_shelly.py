@@ -10,7 +10,7 @@ import pytest
 from appliance.adapters.base import HookRequest
 from appliance.adapters.lua_kinds.web_request import WebRequest
 from appliance.errors import AdapterFailed
-from appliance.lua.worker_pool import WorkerPool
+from appliance.lua.running.worker_pool import WorkerPool
 from tests.adapters.contract import trial
 from tests.adapters.lua_kinds.bench import KindAtWork, section, start
 from tests.adapters.lua_kinds.bundled import BUNDLED

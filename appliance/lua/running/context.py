@@ -13,8 +13,8 @@ from appliance.clock import Clock
 from appliance.errors import LaresError
 from appliance.home.commands import Command
 from appliance.log_buffer import own_fields
-from appliance.lua.failed_calls import FailedCalls
-from appliance.lua.trace import Trace, shorten
+from appliance.lua.running.failed_calls import FailedCalls
+from appliance.lua.running.trace import Trace, shorten
 
 log = logging.getLogger("scripts")
 

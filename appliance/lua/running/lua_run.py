@@ -26,12 +26,12 @@ from msgspec import Struct
 
 from appliance.adapters.lua_calls import LuaCalls
 from appliance.errors import ExecutionCancelled, Fault, ScriptFailed
-from appliance.lua.ctx_calls import READING, UNCOUNTED, answer_call, describe_call, seconds_of_sleep
-from appliance.lua.failures import failure_of
-from appliance.lua.folder import answer_require
-from appliance.lua.run_limits import RunSettings
-from appliance.lua.run_times import RunTimes
-from appliance.lua.source import Source
+from appliance.lua.files.folder import answer_require
+from appliance.lua.running.ctx_calls import READING, UNCOUNTED, answer_call, describe_call, seconds_of_sleep
+from appliance.lua.running.failures import failure_of
+from appliance.lua.running.run_limits import RunSettings
+from appliance.lua.running.run_times import RunTimes
+from appliance.lua.text.source import Source
 from appliance.lua_worker.protocol import CPU, LAST, TIMING, FrameKind, Reason, WorkerFrame, encode
 
 log = logging.getLogger("lua")

@@ -8,9 +8,9 @@ from collections.abc import Awaitable, Callable
 
 from appliance.errors import Fault, ScriptFailed
 from appliance.log_limit import log_warnings
-from appliance.lua.catalog import Inspect, fault_of
-from appliance.lua.folder import Folder, read_folder
-from appliance.lua.source import Source
+from appliance.lua.files.catalog import Inspect, fault_of
+from appliance.lua.files.folder import Folder, read_folder
+from appliance.lua.text.source import Source
 
 log = logging.getLogger("lua")
 

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 from msgspec import Struct
 
 from appliance.clock import Clock
-from appliance.lua.folder import Folder
+from appliance.lua.files.folder import Folder
 
 DEADLINE_GRACE_SECS = 1.0
 """Lua must stop within this number of seconds after a limit is exceeded. If Lua does not stop, the worker is

@@ -15,7 +15,7 @@ from typing import TypeVar
 from msgspec import Struct
 
 from appliance.errors import Invalid
-from appliance.lua.tokens import NO_TOKEN, LuaToken, windows_of
+from appliance.lua.text.tokens import NO_TOKEN, LuaToken, windows_of
 
 MAX_FILE_BYTES = 1 << 20
 """Maximum size of a Lua file. Files written by people are far smaller."""

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from appliance.lua.source import Source, by_text
-from appliance.lua.tokens import windows_of
+from appliance.lua.text.source import Source, by_text
+from appliance.lua.text.tokens import windows_of
 from appliance.lua_worker.ctx_methods import CTX_METHODS
 
 CALLS: Mapping[str, str] = {

@@ -22,12 +22,12 @@ from appliance.adapters.lua_calls import LuaCalls
 from appliance.clock import Clock, timestamp
 from appliance.errors import ExecutionCancelled, Fault, Invalid, ScriptFailed
 from appliance.home.values import to_bytes
-from appliance.lua.folder import Folder, folder_of
-from appliance.lua.lua_run import Failure, LuaRun
-from appliance.lua.run_limits import RunLimits, RunSettings
-from appliance.lua.source import Source
-from appliance.lua.stuck_files import StuckFiles
-from appliance.lua.worker import Worker
+from appliance.lua.files.folder import Folder, folder_of
+from appliance.lua.running.lua_run import Failure, LuaRun
+from appliance.lua.running.run_limits import RunLimits, RunSettings
+from appliance.lua.running.stuck_files import StuckFiles
+from appliance.lua.running.worker import Worker
+from appliance.lua.text.source import Source
 from appliance.lua_worker.protocol import FrameKind
 from appliance.settings import AutomationRunner, ScriptsSettings
 from appliance.tables.checks import Function

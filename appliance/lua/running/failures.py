@@ -8,9 +8,9 @@ from io import BytesIO
 from itertools import islice
 
 from appliance.errors import ExecutionCancelled, Fault, ScriptFailed
-from appliance.lua.hints import ErrorContext, hint_of
-from appliance.lua.run_limits import RunLimits
-from appliance.lua.source import FieldLines, Source
+from appliance.lua.running.run_limits import RunLimits
+from appliance.lua.text.hints import ErrorContext, hint_of
+from appliance.lua.text.source import FieldLines, Source
 from appliance.lua_worker.protocol import FrameKind, Reason, WorkerFrame
 
 MAX_LINE_CHARS = 400

@@ -18,13 +18,13 @@ from appliance.clock import Clock
 from appliance.errors import ExecutionCancelled, NotFound
 from appliance.event_loop import in_steps
 from appliance.history.execution_history import ExecutionEntry, ExecutionHistory, ExecutionStatus
-from appliance.lua.context import Context
-from appliance.lua.lua_run import LuaRun
-from appliance.lua.modes import Decision, Mode, apply_mode, refusal
-from appliance.lua.source import Source
-from appliance.lua.trace import MAX_TRACE_STEPS
-from appliance.lua.unfinished_executions import UnfinishedExecutions
-from appliance.lua.worker_pool import WorkerPool
+from appliance.lua.running.context import Context
+from appliance.lua.running.lua_run import LuaRun
+from appliance.lua.running.modes import Decision, Mode, apply_mode, refusal
+from appliance.lua.running.trace import MAX_TRACE_STEPS
+from appliance.lua.running.unfinished_executions import UnfinishedExecutions
+from appliance.lua.running.worker_pool import WorkerPool
+from appliance.lua.text.source import Source
 from appliance.tasks import SharedRun, Tasks
 
 REPLACED = "a later execution replaced this one (mode restart)"

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterable
 
 from appliance.clock import Clock
-from appliance.lua.source import Source
+from appliance.lua.text.source import Source
 
 MAX_STUCK = 2
 STUCK_PAUSE_SECS = 60.0

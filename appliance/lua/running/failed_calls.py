@@ -7,7 +7,7 @@ from datetime import datetime
 from msgspec import Struct
 
 from appliance.clock import Clock
-from appliance.lua.trace import shorten
+from appliance.lua.running.trace import shorten
 
 MAX_FAILED_CALLS = 100
 

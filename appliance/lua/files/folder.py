@@ -13,7 +13,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from appliance.errors import Fault, Invalid
-from appliance.lua.source import Source, load
+from appliance.lua.text.source import Source, load
 from appliance.settings import LuaFolder, ScriptsSettings, Sections
 from appliance.tables.checks import nearest, suggest
 

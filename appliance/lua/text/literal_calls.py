@@ -8,8 +8,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from appliance.lua.source import Source
-from appliance.lua.tokens import KEYWORDS, NO_TOKEN, LuaToken, tokens_of
+from appliance.lua.text.source import Source
+from appliance.lua.text.tokens import KEYWORDS, NO_TOKEN, LuaToken, tokens_of
 from appliance.lua_worker.ctx_methods import CTX_METHODS, LOG_ARGUMENTS
 
 ARGUMENTS: Mapping[str, tuple[str, ...]] = {

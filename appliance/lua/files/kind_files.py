@@ -22,9 +22,9 @@ from appliance.adapters.lua_kinds.definition import (
 )
 from appliance.adapters.lua_kinds.section import LuaSection, SectionFaults, SectionSettings, read_section
 from appliance.errors import ConfigFailed, Fault
-from appliance.lua.catalog import CheckResult, LoadedFile, load_file, load_folder
-from appliance.lua.folder import Contents, Folder, read_folder
-from appliance.lua.source import Source
+from appliance.lua.files.catalog import CheckResult, LoadedFile, load_file, load_folder
+from appliance.lua.files.folder import Contents, Folder, read_folder
+from appliance.lua.text.source import Source
 
 _BUNDLED = "bundled"
 """The folder name of the bundled kinds in messages."""

@@ -15,9 +15,9 @@ from msgspec.structs import replace
 
 from appliance.errors import ConfigFailed, Fault, NotFound, Resource, ScriptFailed
 from appliance.log_limit import log_warnings
-from appliance.lua.folder import Contents, Folder, read_folder
-from appliance.lua.hints import ErrorContext, hint_of
-from appliance.lua.source import FieldLines, Source
+from appliance.lua.files.folder import Contents, Folder, read_folder
+from appliance.lua.text.hints import ErrorContext, hint_of
+from appliance.lua.text.source import FieldLines, Source
 from appliance.tables.checks import LUA, nearest, suggest
 from appliance.tables.fields import Findings, Problem, Table, located
 

@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo
 
 import appliance
 from appliance.home_locale import find_zone, load_zone
-from appliance.lua.run_limits import RunLimits
+from appliance.lua.running.run_limits import RunLimits
 from appliance.lua_worker.protocol import Decoder
 
 _START = """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import inf
 
 from appliance.clock import Clock
-from appliance.lua.run_limits import RunLimits
+from appliance.lua.running.run_limits import RunLimits
 from appliance.lua_worker.protocol import Reason
 
 MAX_SLOWDOWN = 10

@@ -10,8 +10,8 @@ from typing import Any
 from msgspec import Struct
 
 from appliance.errors import Fault
-from appliance.lua.source import Source, by_text
-from appliance.lua.tokens import KEYWORDS, NO_TOKEN, LuaToken, tokens_of
+from appliance.lua.text.source import Source, by_text
+from appliance.lua.text.tokens import KEYWORDS, NO_TOKEN, LuaToken, tokens_of
 from appliance.lua_worker.ctx_methods import KIND_METHODS, SCRIPT_METHODS
 from appliance.tables.checks import nearest, suggest
 

@@ -7,10 +7,10 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any, cast
 
-from appliance.lua.lua_run import LuaRun
-from appliance.lua.run_limits import DEADLINE_GRACE_SECS, RunSettings
-from appliance.lua.source import Source
-from appliance.lua.worker_process import WorkerProcess
+from appliance.lua.running.lua_run import LuaRun
+from appliance.lua.running.run_limits import DEADLINE_GRACE_SECS, RunSettings
+from appliance.lua.running.worker_process import WorkerProcess
+from appliance.lua.text.source import Source
 from appliance.lua_worker.protocol import CPU_SECS, LAST, MEMORY_USE, Decoder, FrameKind, Reason, WorkerFrame, encode
 
 MAX_RUNNING = 64

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from appliance.home.capabilities import CAPABILITIES
 from appliance.home.values import KELVIN_RANGE, MIRED_RANGE
-from appliance.lua.tokens import KEYWORDS, NO_TOKEN, tokens_of, windows_of
+from appliance.lua.text.tokens import KEYWORDS, NO_TOKEN, tokens_of, windows_of
 from appliance.lua_worker.ctx_methods import CTX_METHODS, KIND_METHODS, SCRIPT_METHODS
 from appliance.tables.checks import nearest
 

@@ -2,6 +2,7 @@
 
 import { get, post, segment } from "./api.js";
 import { control, toDevice } from "./controls.js";
+import { Copy } from "./copy.js";
 import { Alias, renameDevice } from "./device_names.js";
 import { tags, use, useEffect, useState } from "./dom.js";
 import { icon } from "./icons.js";
@@ -14,7 +15,7 @@ import { panelOf } from "./sheet.js";
 import { mayAdmin, mayWrite, state } from "./store.js";
 import { hasTile } from "./summary.js";
 import { marks } from "./tiles.js";
-import { card, Copy, Editable, empty, facts, Field, titled } from "./ui.js";
+import { card, Editable, empty, facts, Field, titled } from "./ui.js";
 import { actionWord, attributesOf, isAway, labelOf, nameOf, numberOf, orderOf, show, word } from "./values.js";
 import { moment, t, time } from "./words.js";
 

@@ -1,12 +1,13 @@
 // Pairs devices by a code, shares them with other apps, identifies them, and unpairs them.
 
 import { get, post, segment } from "./api.js";
+import { toCopy } from "./copy.js";
 import { confirm, Dialog } from "./dialog.js";
 import { tags, use, useEffect, useRef, useState } from "./dom.js";
 import { useLoaded } from "./loading.js";
 import { act } from "./progress.js";
 import { state } from "./store.js";
-import { actions, Button, card, errorLine, Field, row, titled, toCopy } from "./ui.js";
+import { actions, Button, card, errorLine, Field, row, titled } from "./ui.js";
 import { nameOf } from "./values.js";
 import { t } from "./words.js";
 import { generate } from "./vendor/lean_qr.js";

@@ -4,6 +4,7 @@ import { AdapterTools, AddFound, AddPage, EditSection } from "./adapter_forms.js
 import { addressOf, download, erase, get, keepToken, post, saveFile, segment } from "./api.js";
 import { Arrange } from "./arrange.js";
 import { connect } from "./connection.js";
+import { toCopy } from "./copy.js";
 import { confirm, Dialog } from "./dialog.js";
 import { tags, use, useRef, useState } from "./dom.js";
 import { icon } from "./icons.js";
@@ -12,10 +13,7 @@ import { useLoaded } from "./loading.js";
 import { CodePairing, KeyPairing, qrCode } from "./pairing.js";
 import { act } from "./progress.js";
 import { changed, mayAdmin, state } from "./store.js";
-import {
-	actions, Button, called, card, empty, errorLine, facts, Field, HUB_LANGUAGE, iconButton, line, row, scroll, titled,
-	toCopy,
-} from "./ui.js";
+import { actions, Button, called, card, empty, errorLine, facts, Field, HUB_LANGUAGE, iconButton, line, row, scroll, titled } from "./ui.js";
 import { word } from "./values.js";
 import { keepScheme, LANGUAGE, LANGUAGES, number, SCHEME, seconds, t, time } from "./words.js";
 

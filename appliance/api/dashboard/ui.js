@@ -7,7 +7,7 @@ import { state } from "./store.js";
 import { nameOf, word } from "./values.js";
 import { t } from "./words.js";
 
-const { button, dd, div, dl, dt, form, h2, header, input, li, ol, p, section, span, strong, textarea, time, ul } = tags;
+const { button, dd, div, dl, dt, form, h2, header, input, li, ol, p, section, span, strong, time, ul } = tags;
 
 // The busy state, for assistive technology and the style sheet.
 export const busy = (isBusy) => (isBusy ? "true" : null);
@@ -58,32 +58,6 @@ export const facts = (entries, look = "") =>
 export const errorLine = (target, sentence = state.errors.get(target)) =>
 	sentence && p({ class: "error", role: "alert" }, span(sentence),
 		iconButton("close", t("dismiss"), () => note("errors", target, null)));
-
-// A read-only field with a text to copy. Focusing the field selects the whole text.
-export const toCopy = (label, text) => textarea({ readonly: true, "aria-label": label, rows: text.trim().split("\n").length,
-	value: text, onfocus: ({ target }) => target.select() });
-
-// A button that copies text to the clipboard. The button also works over plain HTTP, where browsers offer no
-// clipboard.
-export function Copy({ text, name }) {
-	const [isDone, setDone] = useState(false);
-	const copy = async () => {
-		if (navigator.clipboard) await navigator.clipboard.writeText(text);
-		else copyBySelection(text);
-		setDone(true);
-		setTimeout(() => setDone(false), 1500);
-	};
-	return button({ type: "button", class: "plain", title: t("copy.what", { name }),
-		"aria-label": t(isDone ? "copy.done" : "copy.what", { name }), onclick: copy }, icon(isDone ? "check" : "copy"));
-}
-
-function copyBySelection(text) {
-	const place = /** @type {Element} */ (document.querySelector("dialog[open]") ?? document.body);
-	const field = place.appendChild(Object.assign(document.createElement("textarea"), { value: text, readOnly: true }));
-	field.select();
-	document.execCommand("copy");
-	field.remove();
-}
 
 export const HUB_LANGUAGE = "en"; // the language of the hub's sentences, for screen readers
 

@@ -1,6 +1,6 @@
 // The appearance of a device: a symbol with a tone, the state in one line, readings, and the action for a tap.
 
-import { commandsOf, send, toDevice } from "./controls.js";
+import { commandsOf } from "./controls.js";
 import { attributesOf, classOf, isAway, labelOf, nameOf, numberOf, show, word } from "./values.js";
 import { isPicture } from "./pictures.js";
 import { number, t, time } from "./words.js";
@@ -170,7 +170,3 @@ export function obviousOf(device) {
 	if (vacuum) return order(vacuum, attributes[vacuum.capability] === "cleaning" ? "return_to_base" : "start");
 	return commands.length === 1 ? (order(taking("press"), "press") ?? null) : null;
 }
-
-// Execute the action for a tap. If `isGuarded` is true, ask before a plug is switched off.
-export const tap = (device, { capability, action }, isGuarded = false) =>
-	send({ ...toDevice(device), isGuarded: isGuarded && device.kind === "Switch" }, capability, action);

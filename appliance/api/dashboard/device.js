@@ -1,7 +1,8 @@
 // The page of a device, with facts, controls, history, automations, and the last commands.
 
 import { get, post, segment } from "./api.js";
-import { control, toDevice } from "./controls.js";
+import { toDevice } from "./commands.js";
+import { control } from "./controls.js";
 import { Copy } from "./copy.js";
 import { Alias, renameDevice } from "./device_names.js";
 import { tags, use, useEffect, useState } from "./dom.js";

@@ -1,7 +1,8 @@
 // The home view: a summary line, scenes, favourites, running executions, and rooms with their devices.
 
 import { get, post, segment } from "./api.js";
-import { membersOf, roomResults, roomSwitch, send, shared, together, toMany } from "./controls.js";
+import { send, toMany } from "./commands.js";
+import { membersOf, roomResults, roomSwitch, shared, together } from "./controls.js";
 import { tags, use, useEffect, useRef } from "./dom.js";
 import { icon } from "./icons.js";
 import { inTurn, useRefreshed } from "./loading.js";

@@ -2,7 +2,8 @@
 // the previous view.
 
 import { get, segment } from "./api.js";
-import { commandsOf, control, membersOf, shared, toDevice, together, toMany } from "./controls.js";
+import { toDevice, toMany } from "./commands.js";
+import { commandsOf, control, membersOf, shared, together } from "./controls.js";
 import { Dialog } from "./dialog.js";
 import { tags, use, useState } from "./dom.js";
 import { icon } from "./icons.js";

@@ -3,7 +3,8 @@
 import { segment } from "./api.js";
 import { memo, tags, use } from "./dom.js";
 import { icon } from "./icons.js";
-import { lookOf, obviousOf, readingOf, stateOf, tap } from "./appearance.js";
+import { lookOf, obviousOf, readingOf, stateOf } from "./appearance.js";
+import { tap } from "./commands.js";
 import { cameraStills } from "./pictures.js";
 import { flip, isIn, reorder } from "./preferences.js";
 import { mayWrite, state } from "./store.js";

@@ -8,10 +8,9 @@ import { fileAddress, FileList } from "./editor.js";
 import { Running } from "./home.js";
 import { icon } from "./icons.js";
 import { inTurn, useLoaded, useRefreshed } from "./loading.js";
-import { act, note } from "./progress.js";
 import { inWordsNow, valueOf } from "./reasons.js";
 import { holding, inSeconds, runItem } from "./executions.js";
-import { mayAdmin, mayWrite, put, state } from "./store.js";
+import { act, mayAdmin, mayWrite, note, put, state } from "./store.js";
 import {
 	actions, Button, called, card, empty, errorLine, facts, Field, HUB_LANGUAGE, iconButton, outcomes, row,
 	safeModeReason, titled, toggle,

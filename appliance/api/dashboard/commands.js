@@ -2,8 +2,7 @@
 
 import { get, post, segment } from "./api.js";
 import { confirm } from "./dialog.js";
-import { act, note } from "./progress.js";
-import { put, state } from "./store.js";
+import { act, note, put, state } from "./store.js";
 import { actionWord, classOf, isAway, nameOf } from "./values.js";
 import { t } from "./words.js";
 

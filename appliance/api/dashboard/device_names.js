@@ -2,8 +2,7 @@
 
 import { post, segment } from "./api.js";
 import { tags, use } from "./dom.js";
-import { act } from "./progress.js";
-import { put, state } from "./store.js";
+import { act, put, state } from "./store.js";
 import { card, errorLine, Field } from "./ui.js";
 import { nameOf } from "./values.js";
 import { t } from "./words.js";

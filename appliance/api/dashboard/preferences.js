@@ -3,8 +3,7 @@
 
 import { get, replace } from "./api.js";
 import { stored } from "./storage.js";
-import { act } from "./progress.js";
-import { changed, mayWrite, state } from "./store.js";
+import { act, changed, mayWrite, state } from "./store.js";
 
 const KEPT = "lares_preferences";
 const SAVE_DELAY_MS = 500;

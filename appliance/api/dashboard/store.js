@@ -46,6 +46,29 @@ export const changed = () => listener();
 export const mayWrite = () => state.isLoaded && state.role !== "read";
 export const mayAdmin = () => ["admin", "automation"].includes(state.role);
 
+// In the map `name` of the page's state, set the entry for `target`. Null removes the entry.
+export function note(name, target, value) {
+	if (value === null) state[name].delete(target);
+	else state[name].set(target, value);
+	changed();
+}
+
+// Run `work`. Show the progress at `target`, and a sentence after a failure. Meanwhile, controls show the value
+// `wish`. Return the result of `work`, or undefined.
+export async function act(target, what, work, wish = true) {
+	note("errors", target, null);
+	note("pending", target, { ...state.pending.get(target), [what]: wish });
+	try {
+		return await work();
+	} catch (error) {
+		note("errors", target, error.message);
+		return undefined;
+	} finally {
+		const { [what]: _, ...others } = state.pending.get(target) ?? {};
+		note("pending", target, Object.keys(others).length ? others : null);
+	}
+}
+
 const LISTS = ["devices", "rooms", "groups", "automations", "scenes"];
 
 export function takeOverview(overview) {

@@ -2,8 +2,7 @@
 
 import { tags, use, useEffect, useRef, useState } from "./dom.js";
 import { icon } from "./icons.js";
-import { note } from "./progress.js";
-import { state } from "./store.js";
+import { note, state } from "./store.js";
 import { nameOf, word } from "./values.js";
 import { t } from "./words.js";
 

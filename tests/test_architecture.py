@@ -343,3 +343,10 @@ def test_the_table_of_lines_names_files_and_functions_that_exist() -> None:
                 wrong += [f"{name}: {cell}" for part in parts if not re.search(rf"\b{part}\b", text)]
     assert not wrong, offenders(*wrong)
     assert count > 80
+
+
+def test_the_page_lists_each_of_its_modules() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text().partition("## The page")[2].partition("\n## ")[0]
+    modules = {path.name for path in (ROOT / "appliance" / "api" / "dashboard").glob("*.js")}
+    translations = {name for name in modules if name.startswith("words_")}
+    assert set(re.findall(r"`(\w+\.js)`", text)) == modules - translations | {"words_de.js", "codemirror.js"}

@@ -40,9 +40,8 @@ _OF_HOME: dict[str, Schema] = {
     },
     "config": CONFIG_CHANGES,
     "faults": array_of(schemas.FAULT),
-    "devices": array_of(json_shapes.DEVICE),
 }
-_OVERVIEW = record("Overview", **_OF_CALLER, **_OF_HOME)
+_OVERVIEW = record("Overview", **_OF_CALLER, **_OF_HOME, devices=array_of(json_shapes.DEVICE))
 _CALLER_PART, _HOME_PART = record("CallerPart", **_OF_CALLER), record("HomePart", **_OF_HOME)
 
 
@@ -80,11 +79,10 @@ class OverviewApi(ApiResource):
             "safe": hub.safe_mode.reason,
             "config": config,
             "faults": [fault for catalog in catalogs for fault in catalog.rejected],
-            "devices": [],
         }
         devices = encoder.list_parts(hub.registry.list_devices())
 
         def encode() -> bytes:
-            return b"%b%b}" % (orjson.dumps(_HOME_PART(shown))[1:].removesuffix(b"[]}"), join_parts(devices))
+            return b'%b,"devices":%b}' % (orjson.dumps(_HOME_PART(shown))[1:-1], join_parts(devices))
 
         return await asyncio.to_thread(encode)

@@ -238,7 +238,8 @@ def _read_adapter(
     fields = KINDS[kind].settings.FIELDS
     found = table.read({**_ADAPTER_FIELDS, **fields}, is_needed=is_enabled)
     hint = hint_of_keys(dotted(table.path), _EVERY_KEY)
-    table.refuse_others("a key of Lares", hint_of_addresses(kind, raw, hint))
+    default_url = fields["url"].default if "url" in fields else None
+    table.refuse_others("a key of Lares", hint_of_addresses(raw, hint, default_url))
     if not is_enabled or len(faults) > before:
         return None
     return table.create(KINDS[kind].settings, found)

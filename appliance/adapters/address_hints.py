@@ -12,26 +12,23 @@ scheme or port."""
 
 _SYNONYMS = frozenset({*ADDRESS_KEYS, "address", "addr", "ip", "hostname", "server", "broker", "uri", "baseurl"})
 
-_DEFAULT_URL: Mapping[str, str] = {"matter": "ws://{}:5580/ws"}
-"""Maps a kind to a template for the kind's value of `url`. The default template is `http://host`."""
-
 Hint = Callable[[str, list[str]], str]
 
 
-def hint_of_addresses(kind: str, raw: Mapping[str, Any], otherwise: Hint) -> Hint:
+def hint_of_addresses(raw: Mapping[str, Any], otherwise: Hint, default_url: str | None = None) -> Hint:
     """Return a function that explains an unknown key. For an address key, the function returns the correct line.
-    For any other key, the function calls `otherwise`."""
+    For any other key, the function calls `otherwise`. `default_url` is the default of the key `url`."""
 
     def hint(key: str, known: list[str]) -> str:
         right = next((each for each in ADDRESS_KEYS if each in known), None)
         if key.lower() not in _SYNONYMS or right is None or right in raw:
             return otherwise(key, known)
-        return "; write " + " and ".join(_lines(right, kind, raw, known))
+        return "; write " + " and ".join(_lines(right, raw, known, default_url))
 
     return hint
 
 
-def _lines(right: str, kind: str, raw: Mapping[str, Any], known: list[str]) -> Iterator[str]:
+def _lines(right: str, raw: Mapping[str, Any], known: list[str], default_url: str | None) -> Iterator[str]:
     """Yield the lines for the address and its port in `raw`. If `raw` has no address, use an example address."""
     stated = next((raw[each] for each in raw if each.lower() in _SYNONYMS and isinstance(raw[each], str)), "")
     try:
@@ -43,8 +40,9 @@ def _lines(right: str, kind: str, raw: Mapping[str, Any], known: list[str]) -> I
         yield f'{right} = "{host}"'
         if parts.port is not None and "port" in known and "port" not in raw:
             yield f"port = {port}"
-    elif right == "url" and kind in _DEFAULT_URL:
-        yield f'{right} = "{_DEFAULT_URL[kind].format(host)}"'
+    elif right == "url" and default_url is not None:
+        default = urlsplit(default_url)
+        yield f'url = "{default._replace(netloc=f"{host}:{default.port}").geturl()}"'
     else:
         scheme = parts.scheme if parts.scheme in ("http", "https") else "http"
         yield f'{right} = "{scheme}://{host}' + (f':{port}"' if isinstance(port, int) else '"')

@@ -60,7 +60,7 @@ def read_section(section: LuaSection, definition: KindDefinition) -> SectionSett
     findings = Findings(TOML)
     table = Table(section.raw, findings, ("adapters", section.name))
     values = table.read(definition.settings)
-    hint = hint_of_addresses(section.kind, section.raw, hint_of_keys(dotted(table.path), ()))
+    hint = hint_of_addresses(section.raw, hint_of_keys(dotted(table.path), ()))
     table.refuse_others(f"a setting of the kind {section.kind}", hint)
     for one, other in EXCLUSIVE:
         if values.get(one) is not None and values.get(other) is not None:

@@ -119,7 +119,10 @@ class Dispatcher:
             return [_unknown_outcome(device) for device in devices]
         if command.has_bare_value and not any(accepts(each.commands or (), command) for each in devices):
             raise needs_unit(command)
-        batches = await in_steps(self._clock, self._collect(devices, command))
+        if len(devices) == 1:
+            batches = [_Batch([devices[0]], _check(devices[0], command, self._runners))]
+        else:
+            batches = await in_steps(self._clock, self._collect(devices, command))
         tasks: dict[str, asyncio.Task[dict[str, Outcome]]] = {}
         sender = Sender() if len(batches) > 1 else None
         started = 0

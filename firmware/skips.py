@@ -16,6 +16,7 @@ ALLOWED = {
     "only root ": "needs root",
     "needs root, to change into a root file system and create a user": "needs root",
     "NO CONTAINER BUILDER WORKS HERE": "podman and docker need more privileges than a machine for tests may have",
+    "needs a container registry that answers": "the base image of the container comes from a registry",
     "no filesystem can be mounted here": "a container may forbid mounts even to root",
     "needs permission to mount a small and a noexec file system": "a container may forbid mounts even to root",
     "needs a network": "downloads need a network",

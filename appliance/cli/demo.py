@@ -70,8 +70,10 @@ def demo(arguments: argparse.Namespace) -> int:
 def _run_kept(arguments: argparse.Namespace) -> int:
     """Run the home in the folder, like `lares run`. If the configuration is missing, first create it."""
     folder = Path(arguments.keep).absolute()
-    file = folder / CONFIG_FILE
     refuse_other_home(folder)
+    if ".." in folder.parts:
+        folder = folder.resolve()
+    file = folder / CONFIG_FILE
     if not file.exists():
         template = read_template(find_template(arguments))
         if not arguments.config:

@@ -33,6 +33,7 @@ hub responsive during late imports."""
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code; see sysexits(3)."""
     make_streams_safe()
+    is_root = os.geteuid() == 0  # later, a command of root can become the owner of the home
     # Python 3.14 warns about Sanic's code when it compiles that code for the first time.
     warnings.filterwarnings("ignore", "'return' in a 'finally' block", SyntaxWarning)
     try:
@@ -51,7 +52,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return os.EX_IOERR
     except PermissionError as error:
         path = "" if error.filename is None else f": {error.filename}"
-        return _fail(f"permission denied{path}; use sudo", os.EX_NOPERM)
+        remedy = "give the owner of the home access to it" if is_root else "use sudo"
+        return _fail(f"permission denied{path}; {remedy}", os.EX_NOPERM)
     except Exception as error:
         if isinstance(error, FileNotFoundError) and error.filename is None:  # errors of os.getcwd() name no file
             return _fail("the working directory was deleted; change to another one (cd)", os.EX_NOINPUT)

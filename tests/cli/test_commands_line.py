@@ -638,13 +638,16 @@ class TestDemo:
         assert len(load(file, {}).adapters["virtual"].devices) == 6
         file.write_text(file.read_text().replace('"Lamp"', '"My own"'))
         before = file.read_bytes()
-        for arguments in (["demo", "--keep", "home", "--port", "0"], ["run"]):
-            folder = tmp_path if arguments[0] == "demo" else file.parent.parent
+        for arguments in (["demo", "--keep", "../../home", "--port", "0"], ["run"]):
+            folder = tmp_path / "home" / "data" if arguments[0] == "demo" else file.parent.parent
             if arguments[0] == "run":
                 file.write_bytes(before.replace(b"127.0.0.1:3000", b"127.0.0.1:0"))
             with lares(folder, *arguments, variables=WITH_KEY) as running:
                 url = running.url()
                 until(lambda: status_of(url, KEY, path="/devices/virtual:lamp") == 200, "the devices")  # noqa: B023
+                if arguments[0] == "demo":
+                    until(lambda: "it asks for a key" in running.out, "the greeting")
+                assert ".." not in running.out
                 running.stop()
             assert file.read_bytes().replace(b"127.0.0.1:0", b"127.0.0.1:3000") == before
 

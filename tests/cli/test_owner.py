@@ -134,6 +134,14 @@ def test_try_adapter_reads_only_files_of_the_user(theirs: Path, open_folder: Pat
     assert result.code == 77 and SECRET not in result.err, result
 
 
+def test_root_without_permission_gets_another_remedy_than_sudo(theirs: Path, open_folder: Path) -> None:
+    (theirs / "config").chmod(0)
+    os.chown(theirs / "config", 0, 0)
+    result = ended(theirs, "check")
+    assert result.code == os.EX_NOPERM
+    assert re.fullmatch(r"lares: permission denied: \S+; give the owner of the home access to it\n", result.err)
+
+
 @pytest.mark.parametrize("command", ["run", "demo"])
 def test_root_runs_no_hub_in_the_home_of_another_user_and_gets_a_remedy(theirs: Path, command: str) -> None:
     result = ended(theirs, command, "--data-dir", str(theirs / "data"))

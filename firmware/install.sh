@@ -180,10 +180,12 @@ make_folders() {
 		try "$1" init "$CONFIG_DIR" >/dev/null || fail 73 "the configuration could not be written to $CONFIG_DIR/config"
 		say "the configuration is in $CONFIG_DIR/config"
 	fi
-	# Only root and the hub may read the configuration, because it can contain the master key. After the first
-	# installation, the user may change the files' owner and mode. `check` lists files that the hub cannot read.
+	# Only root and the hub may read the configuration, because it can contain the master key. The hub may write it, so
+	# that the page can save files. The hub also owns the folder above, because `lares restore` renames the configuration
+	# folder as the hub's user. After the first installation, the user may change the files' owner and mode. `check` lists
+	# files that the hub cannot read.
 	if [ -n "$IS_NEW" ]; then
-		chown -R root:lares "$CONFIG_DIR"
+		chown -R lares:lares "$CONFIG_DIR"
 		chmod -R u+rwX,g+rX,g-w,o-rwx "$CONFIG_DIR"
 	fi
 	chown lares:lares "$DATA_DIR"

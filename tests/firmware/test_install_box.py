@@ -22,7 +22,7 @@ from tests.firmware.boxed import Box, configure, port_in
 from tests.firmware.conftest import ROOT, build, clone
 from tests.firmware.rootfs import make_rootfs, own_architecture
 
-PACKAGES = ["python3", "dash", "coreutils", "diffutils", "grep", "sed", "passwd", "base-passwd", "login"]
+PACKAGES = ["python3", "dash", "coreutils", "diffutils", "grep", "sed", "findutils", "passwd", "base-passwd", "login"]
 TAG = f"cpython-311-{platform.machine()}-linux-gnu"
 SYSTEMCTL = Path(__file__).with_name("systemctl.py")
 
@@ -86,6 +86,18 @@ class Root:
         assert self.run(*start).returncode == 0
         assert len(self.copies()) == 1, self.copies()
 
+    def check_save(self, box: Box) -> None:
+        """Save and delete a file over HTTP, and check that only root and the hub can read the file."""
+        path = "config/scenes/saved.lua"
+        text = 'return { id = "saved", name = "Saved", execute = function(ctx) end }\n'
+        status, body = box.ask("PUT", f"/files/{path}", {"text": text})
+        assert status == 200, body
+        folder = self.folder / "etc" / "lares"
+        paths = (folder / path, *(folder / path).parents[:3], folder / "config" / "default.toml")
+        assert {each.stat().st_uid for each in paths} == {int(self.run("id", "-u", "lares").stdout)}
+        assert (folder / path).stat().st_mode & 0o007 == 0
+        assert box.ask("DELETE", f"/files/{path}")[0] == 204
+
     def box(self, host: str = "127.0.0.1") -> Box:
         """Return the hub that runs in this root file system."""
         log = self.folder / "run" / "lares.log"
@@ -106,6 +118,7 @@ def root(tmp_path: Path) -> Iterator[Root]:
     for name in ("dev", "tmp", "run", "var/tmp", "etc/systemd/system", "etc/avahi/services", "usr/local/bin"):
         (folder / name).mkdir(parents=True, exist_ok=True)
     (folder / "dev" / "null").touch()
+    (folder / "dev" / "null").chmod(0o666)
     for name in ("passwd", "group"):
         shutil.copy(folder / "usr" / "share" / "base-passwd" / f"{name}.master", folder / "etc" / name)
     if not (folder / "bin" / "sh").exists():
@@ -151,17 +164,17 @@ def test_install_upgrade_break_roll_back_uninstall(root: Root, single_file: Path
     assert root.read("run/systemctl.log") == b"daemon-reload\nenable --quiet lares.service\nrestart lares.service\n"
     assert root.box().ask("POST", "/rooms", {"id": "attic", "name": "Attic"})[0] == 200
     assert config.read_bytes() == mine and config.stat().st_mode & 0o777 == 0o640
+    root.check_save(root.box())
     config.chmod(0o644)  # upgrades must keep this change by the owner
-    os.chown(config.parent, 7, -1)
     data = root.folder / "var" / "lib" / "lares"
     assert data.stat().st_mode & 0o777 == 0o700 and data.stat().st_uid == (data / "lock").stat().st_uid != 0
     assert b"Lares on %h" in root.read("etc/avahi/services/lares.service")
     assert root.run("/usr/local/bin/lares", "--version").stdout.startswith(f"lares {VERSION}\n")
     assert root.install_sh("install", first) == f"lares: {VERSION} is already installed\n"
     root.check_root_commands()
-    os.chown(config.parent, 0, -1)  # a restore needs write access to the parent folder, which user 7 lacks
     root.restores(["systemctl", "disable", "--now"], ["systemctl", "restart"])
-    os.chown(config.parent, 7, -1)
+    root.check_save(root.box())
+    os.chown(config.parent, 7, -1)  # upgrades must keep this change too
     assert root.box().ask("GET", "/rooms") == (200, [{"id": "attic", "name": "Attic"}])
     assert not (root.folder / "opt" / "lares" / "lares.previous.pyz").exists()
 
@@ -242,6 +255,7 @@ def test_openwrt_installs_reloads_upgrades_rolls_back_and_uninstalls(root: Root,
     assert b"/srv/lares/*.json\n" in root.read("lib/upgrade/keep.d/lares")
     assert (root.folder / "etc" / "rc.d" / "S95lares").is_symlink()
     root.check_root_commands()
+    root.check_save(root.box("127.0.0.2"))
     root.restores(["/etc/init.d/lares", "stop"], ["/etc/init.d/lares", "start"])
     assert root.run("/etc/init.d/lares", "check").stdout == "/etc/lares/config/default.toml: no faults\n"
     assert root.run("/etc/init.d/lares", "reload").returncode == 0
@@ -304,6 +318,7 @@ def test_a_sysupgrade_keeps_a_whole_home(root: Root, single_file: Path) -> None:
         assert started.returncode == 0, started.stderr
         box.comes_up()
         assert box.ask("GET", "/rooms") == (200, [{"id": "attic", "name": "Attic"}])
+        root.check_save(box)
         assert root.read("srv/lares/first-key") == b"a key that nobody has used yet"
         assert (root.folder / "srv" / "lares").stat().st_uid == 400
 

@@ -136,10 +136,10 @@ def niceness(pid: int) -> list[int]:
     return found
 
 
-def test_the_unit_has_no_privileges_and_writes_only_to_its_own_folder() -> None:
+def test_the_unit_has_no_privileges_and_writes_only_to_its_own_folders() -> None:
     settings = dict(re.findall(r"^(\w+)=(.*)$", UNIT.read_text(), re.MULTILINE))
     assert (settings["User"], settings["CapabilityBoundingSet"], settings["AmbientCapabilities"]) == ("lares", "", "")
-    assert settings["ProtectSystem"] == "strict" and "ReadWritePaths" not in settings
+    assert settings["ProtectSystem"] == "strict" and settings["ReadWritePaths"] == "-/etc/lares/config"
     assert settings["ProtectHome"] == settings["PrivateDevices"] == "yes"
 
 

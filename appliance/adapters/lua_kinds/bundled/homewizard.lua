@@ -27,10 +27,11 @@ end
 
 local ON = { [true] = "on", [false] = "off" }
 local REASONS = { [403] = "the local API is off; switch it on in the app, under the meter's settings" }
+local DATA_REASONS = { [403] = REASONS[403], [404] = "this HomeWizard has no version 1 of the local API, which this kind reads" }
 
 local function poll(ctx)
   ctx.memory.about = ctx.memory.about or ctx:fetch("/api", "product_type", REASONS)
-  local about, data = ctx.memory.about, ctx:fetch("/api/v1/data", nil, REASONS)
+  local about, data = ctx.memory.about, ctx:fetch("/api/v1/data", nil, DATA_REASONS)
   local is_socket = about.product_type == "HWE-SKT"
   local info = { manufacturer = "HomeWizard", model = text(about.product_type), firmware = text(about.firmware_version), serial = text(about.serial) }
   local device = { id = is_socket and "socket" or "meter", kind = "Sensor", class = "meter", name = text(about.product_name, about.product_type), info = info }

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from appliance import config
-from appliance.adapters.lua_kinds.definition import _TOP, BUNDLED_KINDS
+from appliance.adapters.lua_kinds.definition import _DEFAULTS, _TOP, BUNDLED_KINDS
 from appliance.adapters.lua_kinds.settings import _SETTING, KNOWN_SETTINGS
 from appliance.lua.running.worker_pool import WorkerPool
 from appliance.lua_worker.ctx_methods import KIND_METHODS
@@ -43,13 +43,13 @@ def test_its_sections_are_read() -> None:
 def test_it_names_every_bundled_kind_and_every_field() -> None:
     for kind in BUNDLED_KINDS.glob("*.lua"):
         assert f"| `{kind.stem}` |" in TEXT
-    for name in (*_TOP, *_SETTING, *KNOWN_SETTINGS):
+    for name in (*_TOP, *_DEFAULTS, *_SETTING, *KNOWN_SETTINGS):
         assert f"`{name}" in TEXT or f" {name}" in TEXT, name
 
 
 def test_the_editors_stub_names_every_field_of_a_kind_and_of_a_setting() -> None:
     kind, setting = (STUB.split(f"---@class {name}\n")[1].split("\n\n")[0] for name in ("Kind", "KindSetting"))
-    fields = {*_TOP, "settings", "origins", "operations", "listen"}
+    fields = {*_TOP, *_DEFAULTS, "settings", "origins", "operations", "listen"}
     assert {line.split()[1].rstrip("?") for line in kind.splitlines() if "@field" in line} == fields
     assert {line.split()[1].rstrip("?") for line in setting.splitlines() if "@field" in line} == set(_SETTING)
     assert set(re.findall(r"KindContext:(\w+)", STUB)) == KIND_METHODS

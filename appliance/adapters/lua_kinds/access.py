@@ -41,7 +41,7 @@ def read_access(settings: SectionSettings, root: Path) -> SectionAccess:
         fingerprint=values["fingerprint"],
     )
     words = secret_words(http.headers.values())
-    given = {**values, **{name: each for name in ("password", "token") if (each := getattr(http, name)) is not None}}
+    given = {**values, "password": password, "token": token}
     for_lua = {name: value for name, value in given.items() if name not in NOT_FOR_LUA and value is not None}
     secrets = {*settings.secrets, *words, *(each for each in (token, password) if each)}
     return SectionAccess(http, tuple(secrets), for_lua)

@@ -80,6 +80,15 @@ async def test_credentials_are_sent(
         assert all(each in secrets for each in ("from-file",) if "token_file" in values)
 
 
+@pytest.mark.parametrize("auth", ["none", "basic", "digest", "bearer"])
+def test_lua_gets_secrets_from_files_with_any_authentication(tmp_path: Path, auth: str) -> None:
+    for name in ("token", "password"):
+        (tmp_path / name).write_text(f"{name}-1\n")
+    settings = settings_of("http://10.0.0.1", token_file="token", password_file="password", auth=auth)
+    given = read_access(settings, tmp_path).for_lua
+    assert (given["token"], given["password"]) == ("token-1", "password-1")
+
+
 @pytest.mark.parametrize(("password", "expected"), [("pw-1", "open"), ("pw-2", "401 Unauthorized")])
 async def test_a_listening_connection_uses_the_credentials(password: str, expected: str) -> None:
     async with Locked() as vendor, DeviceSession() as session:

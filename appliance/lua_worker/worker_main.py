@@ -132,8 +132,10 @@ class WorkerLoop:
 
     def _work(self) -> None:
         """Read frames and do jobs until enough other threads are idle."""
-        while self._idle < MAX_IDLE_THREADS:
-            with self._changing:
+        while True:
+            with self._changing:  # threads that become idle at the same time must not exceed the limit together
+                if self._idle >= MAX_IDLE_THREADS:
+                    return
                 self._idle += 1
             self._reading.acquire()
             with self._changing:

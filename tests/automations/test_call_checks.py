@@ -107,6 +107,10 @@ RIGHT = [
     'ctx:wait_for("x:tv", { attribute = "custom.mqtt.x", equals = 1, timeout_secs = 5 })',
     'ctx:wait_for("x:tv", condition)',
     "ctx:command(function() return { 1, 2 } end, { f(1), [2] = 3, x = { } })",
+    *(
+        f'ctx:command("x:tv", {{ {key} = 1, capability = "power", action = "on" }}) ctx:notify("x", {{ {key} = 1 }})'
+        for key in (r'["a\x41"]', r'["\u{e9}"]', "[ [[value]] ]", "[1]", "[-1]", "[1.5]", "[true]", "[name]")
+    ),
     "local t = { capability = capability, action = 'what' }",
     'queue:get() queue:set("A b", 1) log:log("warning") self.ctx:notify()',
     'ctx:notify(f()) ctx:notify(...) ctx:command(unpack(all)) ctx:command(f"x") ctx:notify("x" .. y)',

@@ -111,7 +111,7 @@ def _check_fields(table: Any) -> None:
     """Raise `Invalid` for an unknown field of a command. At run time, the hub ignores such a field."""
     known = Command.__struct_fields__
     for name in table if isinstance(table, dict) else ():
-        if name not in known:
+        if isinstance(name, str) and name not in known:
             raise Invalid(f"{name} is not a field of a command{suggest(nearest(name, known))}")
 
 

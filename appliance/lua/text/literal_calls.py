@@ -164,8 +164,8 @@ class _Reader:
                 return int(token.word, 0)
             with suppress(ValueError):
                 return float(token.word)
-        if token.kind == "text" and token.word[0] in "\"'":
-            return _unescape(token.word[1:-1])
+        if token.kind == "text":
+            return _text_of(token.word)
         if token.word in _WORDS:
             return _WORDS[token.word]
         if token.word in self._constants:
@@ -190,7 +190,11 @@ class _Reader:
                 fields[name.word] = inner.read_value()
             elif name.word == "[" and key.kind == "text" and inner._tokens[inner.index + 3].word == "=":
                 inner.index += 4
-                fields[_unescape(key.word[1:-1]) or ""] = inner.read_value()
+                value = inner.read_value()
+                if (text := _text_of(key.word)) is UNKNOWN:
+                    items.append(UNKNOWN)
+                else:
+                    fields[text] = value
             elif name.word == "[":
                 inner._skip()
                 items.append(UNKNOWN)
@@ -231,9 +235,11 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _unescape(text: str) -> Any:
-    """Replace the escapes in the text. Return `UNKNOWN` for an unusual escape."""
-    parts = text.split("\\")
+def _text_of(word: str) -> Any:
+    """Return the text of a literal. Return `UNKNOWN` for long brackets and unusual escapes."""
+    if word[0] not in "\"'":
+        return UNKNOWN
+    parts = word[1:-1].split("\\")
     found = parts[0]
     for part in parts[1:]:
         if part[:1] not in _ESCAPED:

@@ -112,7 +112,7 @@ RIGHT = [
         for key in (r'["a\x41"]', r'["\u{e9}"]', "[ [[value]] ]", "[1]", "[-1]", "[1.5]", "[true]", "[name]")
     ),
     "local t = { capability = capability, action = 'what' }",
-    'queue:get() queue:set("A b", 1) log:log("warning") self.ctx:notify()',
+    'queue:get() queue:set("A b", 1) log:log("warning") self.ctx:notify() robot:command("arm", { speed = 5 })',
     'ctx:notify(f()) ctx:notify(...) ctx:command(unpack(all)) ctx:command(f"x") ctx:notify("x" .. y)',
     'ctx:log("info", nil) ctx:log("info", 5, { a = 1 }) ctx:log(level, "x") ctx:log("warn")',
     'ctx:set("a") ctx:set("a", nil) ctx:set("a", { 1 }, { durable = true }) ctx:set(name, {})',

@@ -102,8 +102,10 @@ class Variables:
         """From now on, keep the last values of these variables after a removal. Triggers compare new values with
         the last values."""
         self._watched = names
+        # the next flush must not overwrite a change that is being stored; the next call removes its last values
+        being_stored = {each.name for each in self._pending if not each.is_outdated}
         for name, kept in [*self._kept.items()]:
-            if kept.last and name not in names:
+            if kept.last and name not in names and name not in being_stored:
                 self._keep(name, forgotten := replace(kept, last=()))
                 self._storage.put_later(VARIABLE_PREFIX + name, forgotten.encode())
 

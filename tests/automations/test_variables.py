@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.json import decode
 
 from appliance.automations.brake import Brake
 from appliance.automations.variables import Variables
 from appliance.errors import Invalid
 from appliance.home.bus import Bus
 from appliance.home.events import VariableChanged
-from appliance.store.document import open_document
+from appliance.store.document import encode_values, open_document
 from tests.fakes.automations import Card, automation, bench
 from tests.fakes.clock import VirtualClock
 from tests.fakes.disk import RecordingDisk
@@ -114,6 +115,26 @@ async def test_changes_at_the_same_time_store_the_last_known_values(values: tupl
             each.watch(frozenset({"n"}))
             each.set("n", 9, WHO)
         assert changes[0].known == changes[1].known != ()
+
+
+@pytest.mark.parametrize("steps", range(8))
+async def test_a_reload_does_not_undo_a_change_that_is_being_stored(steps: int) -> None:
+    """The reload ends the watching of the variable."""
+    async with open_document(RecordingDisk(), VirtualClock()) as document:
+        variables = Variables(document, bus := Bus(), Brake(bus, VirtualClock()))
+        variables.watch(frozenset({"n"}))
+        await variables.set_durable("n", 2, WHO)
+        await variables.set_durable("n", None, WHO)
+        change = asyncio.ensure_future(variables.set_durable("n", 9, WHO))
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        variables.watch(frozenset())
+        await change
+        for _ in range(2):
+            await document.flush(lambda given, _: encode_values(given))
+            assert variables.find("n") == decode(document.get("variable/n") or b"{}").get("value") == 9
+            variables.watch(frozenset())
+        assert document.get("variable/n") == b'{"value":9}'
 
 
 async def test_an_automation_that_changes_its_own_variable_is_paused(tmp_path: Path) -> None:

@@ -79,6 +79,7 @@ RIGHT = (
     "return { fomat = string }.fomat",
     "local ctx = { sleep = print } ctx.sleep(5)",
     "return function(ctx) ctx.sleep = print ctx.sleep(5) end",
+    "return function(ctx) function ctx.sleep(n) end ctx.sleep(5) end",
     f"{MANY} made = 1 print(made)",
     "return {",
     "",

@@ -165,11 +165,14 @@ def _no_methods(
     """Yield the line, "ctx", and the method for each call of an unknown `ctx` method. If a known method is called
     with a dot instead of a colon, yield the method with a leading dot. Ignore dots if the file assigns `ctx` or this
     method, because the file may define its own functions."""
-    own = {
-        first.word if after.word == "=" else member.word
-        for first, after, member, last in zip(tokens, tokens[1:], tokens[2:], tokens[3:], strict=False)
-        if first.word == "ctx" and "=" in (after.word, last.word)
-    }
+    own = set()
+    for index, token in enumerate(tokens[:-3]):
+        if token.word != "ctx":
+            continue
+        if tokens[index + 1].word == "=":
+            own.add("ctx")
+        elif tokens[index + 3].word == "=" or tokens[index - 1].word == "function":
+            own.add(tokens[index + 2].word)
     for index, token in enumerate(tokens[:-2]):
         sign, method = tokens[index + 1].word, tokens[index + 2].word
         if token.word != "ctx" or tokens[index - 1].word in (".", ":"):

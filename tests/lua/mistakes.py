@@ -59,6 +59,12 @@ AT_CHECK = (
         "unexpected symbol near ',' (an end is missing: each function, if, for, and while needs its own end)",
     ),
     Mistake(
+        'return {\n  id = "x",\n  TRIGGER execute = function(ctx)\n    if ctx then\n    else if event then\n'
+        "    end end\n  end,\n  name = ,\n}\n",
+        8,
+        "unexpected symbol near ','",
+    ),
+    Mistake(
         'local it = {\n  id = "x",\n  name = "X",\n  execute = function(ctx) end,\n}\n',
         1,
         'must return a table, not nothing (does the file end with "return { … }"?)',

@@ -67,14 +67,18 @@ def _misspelt(_: re.Match[str], context: ErrorContext) -> str | None:
 def _unclosed(_: re.Match[str], context: ErrorContext) -> str | None:
     """Return a hint if the file has too few `end`s. Lua reports the error only after the last `end`, for example at
     the comma after a function."""
-    opened, before = 0, NO_TOKEN
+    opened, else_if_line, before = 0, 0, NO_TOKEN
     for token in islice(tokens_of(context.text), MAX_SEARCHED_TOKENS):
         if token.kind == "name":
             if token.word == "if" and before.word == "else" and before.line == token.line:
-                return f"line {token.line}: write elseif instead of else if, or add an end for this if"
+                else_if_line = else_if_line or token.line
             opened += (token.word in _OPENING) - (token.word == "end")
         before = token
-    return "an end is missing: each function, if, for, and while needs its own end" if opened > 0 else None
+    if opened <= 0:
+        return None
+    if else_if_line:
+        return f"line {else_if_line}: write elseif instead of else if, or add an end for this if"
+    return "an end is missing: each function, if, for, and while needs its own end"
 
 
 def _keyword(found: re.Match[str], _: ErrorContext) -> str | None:

@@ -279,6 +279,14 @@ AT_RUN = (
         'capability = "power", action = on',
         'action must be a non-empty string (write text in quotes: action = "on")',
     ),
+    _command("capability = true, action = true", "capability must be a non-empty string"),
+    _command('capability = 5, action = "on"', "capability must be a non-empty string"),
+    _command('capability = "power", action = true', 'action must be a non-empty string (write action = "on")'),
+    _body(
+        2,
+        f'local faction = ctx:command("{LAMP}", {{ capability = "power" }})',
+        'action must be a non-empty string (add action = "…")',
+    ),
     _command(
         'capability = "brightness", action = "set"',
         "brightness: the action 'set' needs a value (add value = … to the command)",

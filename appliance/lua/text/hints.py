@@ -160,13 +160,15 @@ def _no_unit(found: re.Match[str], _: ErrorContext) -> str:
 
 
 def _no_word(found: re.Match[str], context: ErrorContext) -> str | None:
-    stated = re.search(rf"\b{found[1]}\s*=\s*(\w+)(\s*[.:\[(])?", context.line)
+    table = context.line.partition("{")[2]
+    stated = re.search(rf"\b{found[1]}\s*=\s*(\w+)(\s*[.:\[(])?", table)
     if stated is None:
-        near = nearest(found[1], re.findall(r"(\w+)\s*=(?!=)", context.line), 0.75)
+        near = nearest(found[1], re.findall(r"(\w+)\s*=(?!=)", table), 0.75)
         return f"write {found[1]} instead of {near}" if near else f'add {found[1]} = "…"'
-    if stated[1] in _SWITCHED:
-        return f'write {found[1]} = "{_SWITCHED[stated[1]]}"'
-    return None if stated[2] else f'write text in quotes: {found[1]} = "{stated[1]}"'
+    if found[1] == "action" and stated[1] in _SWITCHED:
+        return f'write action = "{_SWITCHED[stated[1]]}"'
+    is_name = stated[1].isidentifier() and stated[1] not in KEYWORDS
+    return f'write text in quotes: {found[1]} = "{stated[1]}"' if is_name and not stated[2] else None
 
 
 def _module_name(found: re.Match[str], _: ErrorContext) -> str | None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
 from importlib import import_module
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
 import orjson
@@ -43,28 +44,37 @@ def load_zone(name: str) -> ZoneInfo:
 def read_zone(name: str, folder: Path = TZDATA) -> bytes:
     """Return the zone's data."""
     path, start, size = find_zone(name, folder)
-    file = _open_joined(folder)
-    return path.read_bytes() if file is None else os.pread(file, size, start)
+    joined = _open_joined(folder)
+    return path.read_bytes() if joined is None else os.pread(joined.descriptor, size, start)
 
 
 def find_zone(name: str, folder: Path = TZDATA) -> tuple[Path, int, int]:
     """Return the file with the zone's data, and the offset and the size of the data in this file."""
-    file = _open_joined(folder)
-    if file is None:
+    joined = _open_joined(folder)
+    if joined is None:
         path = folder / "zoneinfo" / name
         return path, 0, path.stat().st_size
-    index = os.pread(file, os.fstat(file).st_size, 0).partition(b"\n")[0]
-    start, size = orjson.loads(index)[name]
-    return folder / JOINED_ZONES, len(index) + 1 + start, size
+    start, size = joined.places[name]
+    return folder / JOINED_ZONES, joined.start + start, size
+
+
+class _JoinedZones(NamedTuple):
+    """The open file with all zones. `start` is the offset of the data. `places` maps each zone to its offset in the
+    data and its size."""
+
+    descriptor: int
+    start: int
+    places: Mapping[str, tuple[int, int]]
 
 
 @cache
-def _open_joined(folder: Path) -> int | None:
+def _open_joined(folder: Path) -> _JoinedZones | None:
     """Open the file with all zones, if it exists. The file remains open, because a command of root cannot open it
     after the command has switched to the hub's user."""
     try:
         with (folder / JOINED_ZONES).open("rb") as file:
-            return os.dup(file.fileno())
+            index = file.readline()
+            return _JoinedZones(os.dup(file.fileno()), len(index), orjson.loads(index))
     except FileNotFoundError:
         return None
 

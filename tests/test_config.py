@@ -419,6 +419,12 @@ def test_an_invalid_value_is_one_error_with_file_line_and_key() -> None:
             'must be an address and a port like "127.0.0.1:3000" or "[::]:3000", not \'x\'',
         ),
         ("[adapters.roku_tv]\nenabled = 0\nip_address = 'tv'", "must be true or false, not 0"),
+        (
+            "[adapters.wled]\nbase_url = 'http://0.0.0.0:80'",
+            "; 0.0.0.0 is reserved; for this machine, use 127.0.0.1",
+        ),
+        ("[adapters.wled]\nbase_url = 'http://[::]'", "; :: is reserved; for this machine, use 127.0.0.1"),
+        ("[adapters.wled]\nbase_url = 'http://224.0.0.1'", "; 224.0.0.1 is reserved"),
     ],
 )
 def test_an_error_has_the_expected_and_the_actual_value(text: str, fault: str) -> None:

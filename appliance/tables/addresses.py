@@ -77,8 +77,9 @@ def base_url(value: Any) -> str:
     if not is_valid or not text.isprintable() or re.search(r"[ ?#]", text):
         raise Mismatch('an address like "http://192.168.1.20:9123"', value)
     name = parts.hostname or ""
-    if is_numeric(name) and is_forbidden(without_carrier(ipaddress.ip_address(name))):
-        raise Invalid(f"must be the address of a device or service; {name} is reserved")
+    if is_numeric(name) and is_forbidden(meant := without_carrier(ipaddress.ip_address(name))):
+        remedy = "; for this machine, use 127.0.0.1" if meant.is_unspecified else ""
+        raise Invalid(f"must be the address of a device or service; {name} is reserved{remedy}")
     return text
 
 

@@ -89,12 +89,12 @@ class AutomationState(Struct, kw_only=True):
         """Return the stored form, without the switch. `waits` is the dictionary itself. With thousands of waits, a
         copy after each change would be slow."""
         ended, run = self.policy_state.ended_at, self.trusted_run
-        policy = StoredPolicyState(
+        stored_policy = StoredPolicyState(
             ended_at=None if ended is None else to_millis(ended),
             decided={key: to_millis(at) for key, at in self.policy_state.decided.items()},
         )
         stored = StoredAutomation(
-            policy=None if policy == StoredPolicyState() else policy,
+            policy=None if stored_policy == StoredPolicyState() else stored_policy,
             fired={schedule: to_millis(at) for schedule, at in self.fired.items()},
             run=None if run is None else StoredRun.of(run),
         )
@@ -105,12 +105,12 @@ class AutomationState(Struct, kw_only=True):
     def decode(raw: Any) -> AutomationState:
         """Decode the result of `encode`. If the data has another form, raise `ValueError` or `ArithmeticError`."""
         stored = convert(raw, StoredAutomation)
-        policy = stored.policy or StoredPolicyState()
+        stored_policy = stored.policy or StoredPolicyState()
         run = None if stored.run is None else stored.run.decode()
         return AutomationState(
             policy_state=PolicyState(
-                ended_at=None if policy.ended_at is None else from_millis(policy.ended_at),
-                decided={key: from_millis(at) for key, at in policy.decided.items()},
+                ended_at=None if stored_policy.ended_at is None else from_millis(stored_policy.ended_at),
+                decided={key: from_millis(at) for key, at in stored_policy.decided.items()},
             ),
             fired={schedule: from_millis(at) for schedule, at in stored.fired.items()},
             waits=stored.waits,

@@ -43,8 +43,8 @@ switched it on."""
 
 
 class View(Struct, frozen=True, kw_only=True):
-    """An automation with its state, for the API. `run` is the latest execution, even from before the hub's
-    start, and `last` the latest execution since the hub's start. `running` is the number of current executions. Only
+    """An automation with its state, for the API. `run` is the latest execution, even from before the hub's start, and
+    `last` the latest execution since the hub's start. `running` is the number of current executions. Only
     `list_timed_views` sets `next_run` and `last`."""
 
     definition: AutomationDefinition

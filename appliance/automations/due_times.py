@@ -50,16 +50,17 @@ class DueTimes:
         ]
 
     def figures(self) -> dict[str, Any]:
-        return {
-            id_: {
+        figures = {}
+        for id_, active_triggers in sorted(self._active.items()):
+            run = self._states.of(id_).run
+            figures[id_] = {
                 "armed": self._states.of(id_).is_enabled,
                 "waiting": any(active.waits for active in active_triggers),
                 "next_fire": _shown(self._next_fire(active_triggers)),
-                "last_run": _shown(None if (run := self._states.of(id_).run) is None else run.executed_at),
+                "last_run": _shown(None if run is None else run.executed_at),
                 "braked_secs": self._brake.paused_secs(id_),
             }
-            for id_, active_triggers in sorted(self._active.items())
-        }
+        return figures
 
     def find_next(self, id_: str) -> datetime | None:
         """Return the automation's next time. Return None if the automation is off or has no next time."""

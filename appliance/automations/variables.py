@@ -106,7 +106,8 @@ class Variables:
         being_stored = {each.name for each in self._pending if not each.is_outdated}
         for name, kept in [*self._kept.items()]:
             if kept.last and name not in names and name not in being_stored:
-                self._keep(name, forgotten := replace(kept, last=()))
+                forgotten = replace(kept, last=())
+                self._keep(name, forgotten)
                 self._storage.put_later(VARIABLE_PREFIX + name, forgotten.encode())
 
     def list_all(self) -> list[Variable]:

@@ -8,8 +8,7 @@ Read in this order:
 - `store_thread` does all work on the files of `document_files`: a snapshot, and a `journal` of later changes.
   `file_format` encodes both files. `recovery` reads them at the start.
 - `layout_changes` stores changes of rooms and names. `recorder` writes devices later, as `changed_devices` decides.
-- `clock_trust` decides whether the clock is trusted. `card_counts` counts the bytes written to the
-  card.
+- `clock_trust` decides whether the clock is trusted. `card_counts` counts the bytes written to the card.
 - `stored_keys` contains the API keys, and `adapter_secrets` the secrets of adapters.
 - `lock` lets only one hub use the folder, and `crashes` counts crashes. `restore` replaces the document while no hub
   runs.

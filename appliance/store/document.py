@@ -160,8 +160,8 @@ class Document:
 
         Changes are prepared and committed in order; concurrent changes share one sync. A started change finishes even
         if the caller is cancelled. Exceptions of `prepare` are raised to the caller. If the card rejects earlier
-        changes in the batch, `prepare` is called again without these changes. Once the changes are stored,
-        earlier overlay values of the keys `replaces` are discarded.
+        changes in the batch, `prepare` is called again without these changes. Once the changes are stored, earlier
+        overlay values of the keys `replaces` are discarded.
         """
         outdated = self._overlay.take_out(replaces)
         loop = asyncio.get_running_loop()

@@ -26,7 +26,7 @@ _LUA_TYPES = {str: "string", bool: "boolean", int: "number", float: "number", di
 
 
 def find_wrong_literals(source: Source, specs: SpecsOf) -> Iterator[Fault]:
-    """Yield a fault for each call that always fails because of its literal arguments."""
+    """Yield a fault for each call with wrong literal arguments."""
     in_tables = set()
     lines: list[str] = []
     for call in _list_calls(source):

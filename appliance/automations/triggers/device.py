@@ -238,7 +238,8 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
             return None
         table = self._table(device, previous)
         # without an earlier value, the delay is unknown; 0 marks the event, unless `Match.dated` replaces it
-        table |= {} if previous is not None else {"late_secs": 0}
+        if previous is None:
+            table["late_secs"] = 0
         return self.match_of(device.id, table, began_in_stop=is_baseline)
 
     def follow(self, event: DeviceStateChanged) -> Match | WaitOutcome:

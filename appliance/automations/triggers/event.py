@@ -109,7 +109,8 @@ class VariableTrigger(EventTrigger, frozen=True, kw_only=True):
         if not is_match:
             return None
         table = {"type": self.type, "name": self.name, "value": event.value}
-        table |= {} if previous is None else {"previous_value": previous}
+        if previous is not None:
+            table["previous_value"] = previous
         return Match(event=table, subject=("variable", self.name))
 
 

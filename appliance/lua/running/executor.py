@@ -40,7 +40,7 @@ class ExecutionRequest(Struct, frozen=True, kw_only=True):
     - `kind`: `scene` or `automation`.
     - `id`, `name`: identify the scene or automation.
     - `by_hand`: whether to start regardless of the mode. The mode does not count a run that was started by hand.
-    - `is_waited_for`: whether a caller waits for the result, so that the run starts even if the worker is full.
+    - `is_waited_for`: whether a caller waits for the result, so that the run skips the queue for room in the worker.
     - `chain`: the labels of the executions that led to the request.
     - `steps`: the first steps of the trace.
     """

@@ -133,7 +133,7 @@ class LuaRun:
 
     @property
     def is_begun(self) -> bool:
-        """Return whether the worker received the file, and may therefore have run a part of the file."""
+        """Return whether the worker received the file, or the run has ended."""
         return self._phase is not Phase.QUEUED
 
     @property
@@ -278,7 +278,7 @@ class LuaRun:
     def encode_frame(self, kind: FrameKind, parts: tuple[bytes, ...]) -> bytes | None:
         """Return the frame with its timing, and start measuring Lua's running time. Return None if the run must not
         continue."""
-        if self._phase is not Phase.ACTIVE and self._phase is not Phase.QUEUED:
+        if not self.is_active:
             return None
         timing = TIMING.pack(
             *self.times.resume(self.cpu_secs), self.times.limit, self._settings.clock.now().timestamp()

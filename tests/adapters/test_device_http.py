@@ -17,7 +17,7 @@ import pytest
 from aiohttp import web
 
 from appliance.adapters.device_http.access import HttpAccess
-from appliance.adapters.device_http.client import MAX_RESPONSE_BYTES, RETRY_AFTER_SECS, HttpClient
+from appliance.adapters.device_http.client import MAX_RESPONSE_BYTES, RETRY_AFTER_SECS, HttpClient, _new_origin
 from appliance.adapters.device_http.errors import HttpRefused
 from appliance.adapters.device_http.server_events import EventDecoder, ServerEvent, read_events
 from appliance.adapters.device_http.session import DeviceSession
@@ -113,6 +113,21 @@ async def test_a_redirect_is_never_followed(
             _, outcome = await _ask(session, clock, vendor.url)
         assert isinstance(outcome, HttpRefused)
         assert (outcome.status, other.heads) == (status, [])
+
+
+@pytest.mark.parametrize(
+    ("location", "origin"),
+    [
+        ("https://192.168.1.5/", "https://192.168.1.5"),
+        ("http://192.168.1.5:8080/x", "http://192.168.1.5:8080"),
+        ("http://192.168.1.5/login", None),
+        ("HTTP://192.168.1.5:80", None),
+        ("/login", None),
+        ("http://192.168.1.5:99999/", None),
+    ],
+)
+def test_only_another_origin_is_a_new_address(location: str, origin: str | None) -> None:
+    assert _new_origin("http://192.168.1.5", 302, {"Location": location}) == origin
 
 
 async def test_requests_on_one_connection_are_exact(session: DeviceSession, clock: VirtualClock) -> None:

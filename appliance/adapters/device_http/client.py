@@ -7,7 +7,7 @@ import zlib
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 import aiohttp
 from aiohttp import ClientResponse
@@ -46,22 +46,34 @@ _WINDOW_BITS = {"gzip": 31, "x-gzip": 31, "deflate": 47}
 
 
 class HttpResponse(Struct, frozen=True, kw_only=True):
-    """A response of any status. The names of `headers` are case-insensitive."""
+    """A response of any status. `moved_to` is the other origin to which the response redirects, or None."""
 
     status: int
     headers: Mapping[str, str]
     body: bytes
+    moved_to: str | None = None
 
 
-def new_origin(response: HttpResponse) -> str | None:
-    """Return the scheme, host, and port to which the response redirects, or None.
+def origin_of(parts: SplitResult) -> tuple[str, str | None, int | None]:
+    """Return the scheme, host, and port, or the default port of the scheme. Raise `ValueError` for an invalid
+    port."""
+    usual = {"http": 80, "https": 443}.get(parts.scheme)
+    return parts.scheme, parts.hostname, usual if parts.port is None else parts.port
+
+
+def _new_origin(address: str, status: int, headers: Mapping[str, str]) -> str | None:
+    """Return the origin to which a response from `address` redirects. Return None if it is the origin of `address`.
 
     The path and query are omitted, because the device may repeat a secret of the request in them.
     """
-    if not 300 <= response.status < 400:
+    found = _ORIGIN.match(headers.get("Location", "")) if 300 <= status < 400 else None
+    if found is None:
         return None
-    found = _ORIGIN.match(response.headers.get("Location", ""))
-    return found[0] if found else None
+    try:
+        is_own = origin_of(urlsplit(found[0])) == origin_of(urlsplit(address))
+    except ValueError:
+        return None
+    return None if is_own else found[0]
 
 
 class HttpClient:
@@ -101,7 +113,7 @@ class HttpClient:
         """
         response = await self.exchange(method, path, repeat=repeat, json=json)
         if not 200 <= response.status < 300:
-            raise self._refused(path, response.status, new_origin(response))
+            raise self._refused(path, response.status, response.moved_to)
         return response.body
 
     async def request_json(self, method: str, path: str, **sent: Any) -> Any:
@@ -146,10 +158,14 @@ class HttpClient:
             if headers or self._middlewares or any(sent[name] is not None for name in sent if name != "json"):
                 async with self._open(session, method, path, headers, **sent) as response:
                     body = await self._read(response.content, response.headers)
-                return HttpResponse(status=response.status, headers=response.headers, body=body)
+                return self._response(response.status, response.headers, body)
             return await self._exchange_plainly(session, method, path, sent.get("json"))
         except _FAILURES as error:
             raise self._convert(error, path) from None
+
+    def _response(self, status: int, headers: Mapping[str, str], body: bytes) -> HttpResponse:
+        moved_to = _new_origin(self.address, status, headers)
+        return HttpResponse(status=status, headers=headers, body=body, moved_to=moved_to)
 
     def timeout_error(self, secs: float, answers_before: int) -> Unreachable | Unanswered:
         """Return the error of requests that took longer than `secs`. As in `convert_if_answered`, a response since
@@ -193,7 +209,7 @@ class HttpClient:
         if self._plain is None or self._plain.address != address:
             self._plain = PlainRequests(address, {**HEADERS, **self._headers}, self._tls)
         status, received, body = await self._plain.exchange(session, method, path, json, self._read)
-        return HttpResponse(status=status, headers=received, body=body)
+        return self._response(status, received, body)
 
     @asynccontextmanager
     async def _open(

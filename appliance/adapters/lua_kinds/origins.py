@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import SplitResult, urljoin, urlsplit
+from urllib.parse import urljoin, urlsplit
 
 from msgspec.structs import replace
 
 from appliance.adapters.access_settings import url_path
 from appliance.adapters.base import AdapterContext
 from appliance.adapters.device_http.access import HttpAccess
-from appliance.adapters.device_http.client import HttpClient, HttpResponse
+from appliance.adapters.device_http.client import HttpClient, HttpResponse, origin_of
 from appliance.adapters.lua_kinds.section import SectionSettings
 from appliance.adapters.lua_kinds.web_request import WebRequest
 from appliance.errors import BadAnswer, Invalid
@@ -96,14 +96,9 @@ def _follow(address: str, path: str, location: str) -> str:
     try:
         target = urlsplit(urljoin(address + path, location))
         found = url_path(target.path + (f"?{target.query}" if target.query else ""))
-        is_own = _origin(target) == _origin(here) and found.startswith(f"{prefix}/") and location.isprintable()
+        is_own = origin_of(target) == origin_of(here) and found.startswith(f"{prefix}/") and location.isprintable()
     except (Invalid, ValueError):
         is_own = False
     if not is_own or "@" in target.netloc:
         raise BadAnswer(f"{address} redirects to another address, which is not allowed")
     return found.removeprefix(prefix)
-
-
-def _origin(parts: SplitResult) -> tuple[str, str | None, int | None]:
-    usual = {"http": 80, "https": 443}.get(parts.scheme)
-    return parts.scheme, parts.hostname, usual if parts.port is None else parts.port

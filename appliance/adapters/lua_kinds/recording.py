@@ -60,6 +60,8 @@ def encode_exchange(exchange: Exchange, redact: Callable[[Any], Any]) -> dict[st
         return {**found, "error": redact(exchange.error)}
     headers = {name: value for name, value in exchange.response.headers.items() if name not in UNRECORDED_HEADERS}
     response = {"status": exchange.response.status, "headers": headers, "body": exchange.response.body}
+    if exchange.response.moved_to is not None:
+        response["moved_to"] = exchange.response.moved_to
     return {**found, "response": _encode_body(response, redact)}
 
 
@@ -72,7 +74,8 @@ def decode_exchange(raw: Any) -> Exchange:
     if response is None:
         return Exchange(request=request, error=str(raw["error"]))
     body, headers = _bytes_of(response["body"]), dict(response["headers"])
-    found = HttpResponse(status=int(response["status"]), headers=headers, body=body)
+    moved_to = response.get("moved_to")
+    found = HttpResponse(status=int(response["status"]), headers=headers, body=body, moved_to=moved_to)
     return Exchange(request=request, response=found)
 
 

@@ -10,7 +10,7 @@ import orjson
 from msgspec import Struct
 
 from appliance.adapters.access_settings import check_header, url_path
-from appliance.adapters.device_http.client import HttpResponse, new_origin
+from appliance.adapters.device_http.client import HttpResponse
 from appliance.adapters.device_json import load_json
 from appliance.adapters.lua_kinds.json_and_xml import compact_json
 from appliance.errors import Invalid
@@ -121,8 +121,8 @@ def for_lua(response: HttpResponse) -> dict[str, Any]:
         "headers": dict(response.headers),
         "body": response.body.decode("latin-1"),
     }
-    if origin := new_origin(response):
-        answer["moved_to"] = origin
+    if response.moved_to is not None:
+        answer["moved_to"] = response.moved_to
     with suppress(Invalid):
         answer["json"] = orjson.Fragment(load_json(response.body, compact_json))
     return answer

@@ -182,7 +182,7 @@ class Spiteful(SimulatedDevice):
     target = ""
 
     def _routes(self) -> Any:
-        return [web.get("/{path:.*}", self._answer)]
+        return [web.route("*", "/{path:.*}", self._answer)]
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         match request.path:
@@ -216,6 +216,8 @@ async def test_a_hostile_vendor_causes_one_error_and_reaches_no_other_address() 
             async with origins.main.events("/away", silence_secs=20):
                 pass
         assert other.requests == []
+        moved = for_lua(await origins.exchange(WebRequest(method="POST", path="/away")))
+        assert (moved["status"], moved["moved_to"]) == (302, other.url)
         assert (await origins.exchange(WebRequest(method="GET", path="/"))).body == b"Bearer tok"
         assert (await origins.exchange(WebRequest(method="GET", path="/", origin="other"))).body == b"none"
         with pytest.raises(Invalid, match=r"unknown origin 'othr'; did you mean other\?"):

@@ -49,8 +49,16 @@ class Origins:
             location = response.headers.get("location")
             if response.status not in _REDIRECTS or location is None or not request.is_reading:
                 return response
-            request = replace(request, path=_follow(client.address, request.path, location), query={})
+            path = _follow(client.address, request.path, location)
+            if path is None:
+                raise BadAnswer(f"{client.address} redirects to {self._describe_target(client, response)}")
+            request = replace(request, path=path, query={})
         raise BadAnswer(f"{client.address} redirects in a loop")
+
+    def _describe_target(self, client: HttpClient, response: HttpResponse) -> str:
+        if response.moved_to is None:
+            return "another address, which is not allowed"
+        return response.moved_to + ("; correct base_url" if client is self.main else ", which is not allowed")
 
     def _client(self, origin: str) -> HttpClient:
         if origin in self._clients:
@@ -89,8 +97,8 @@ def _readable(value: str) -> str:
     return value.encode(errors="surrogateescape").decode(errors="replace")
 
 
-def _follow(address: str, path: str, location: str) -> str:
-    """Return the path of a redirect. Raise `BadAnswer` if the redirect leads to another origin."""
+def _follow(address: str, path: str, location: str) -> str | None:
+    """Return the path of a redirect. Return None if the redirect leads to another origin."""
     here = urlsplit(address)
     prefix = here.path.rstrip("/")
     try:
@@ -99,6 +107,4 @@ def _follow(address: str, path: str, location: str) -> str:
         is_own = origin_of(target) == origin_of(here) and found.startswith(f"{prefix}/") and location.isprintable()
     except (Invalid, ValueError):
         is_own = False
-    if not is_own or "@" in target.netloc:
-        raise BadAnswer(f"{address} redirects to another address, which is not allowed")
-    return found.removeprefix(prefix)
+    return found.removeprefix(prefix) if is_own and "@" not in target.netloc else None

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from appliance.adapters.device_http.client import HttpResponse
+from appliance.adapters.device_http.session import DeviceSession
 from appliance.adapters.lua_kinds.json_and_xml import decode_xml
 from appliance.adapters.lua_kinds.web_request import WebRequest
 from appliance.errors import AdapterFailed
@@ -20,7 +21,9 @@ from tests.adapters.lua_kinds.bench import KindAtWork, start
 from tests.adapters.lua_kinds.bundled import BUNDLED
 from tests.adapters.lua_kinds.simulators import SOAP, HueBridge, Tasmota
 from tests.adapters.lua_kinds.sources import BEN, Tibber, upnp_error
+from tests.adapters.lua_kinds.test_own_origins import origins_of
 from tests.adapters.lua_kinds.vendor import Answer, Vendor
+from tests.fakes.vendor import RawVendor
 
 pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 
@@ -377,28 +380,46 @@ async def test_a_partial_success_of_hue_is_read_back(pool: WorkerPool, tmp_path:
 
 
 FAULTS = {
-    301: "the address of the device is now https://10.0.0.7; correct base_url",
     429: "the device at this address is busy",
     502: "the device at this address failed",
 }
 
 
+LOCAL = ["daikin", "fritzbox", "fronius", "homewizard", "hue", "shelly_one", "shelly_two", "sonos", "tasmota_http"]
+"""The kinds of devices with an address in the local network."""
+
+
 @pytest.mark.parametrize("status", FAULTS)
-@pytest.mark.parametrize(
-    "name",
-    ["daikin", "fritzbox", "fronius", "homewizard", "hue", "shelly_one", "shelly_two", "sonos", "tasmota_http"],
-)
-async def test_a_busy_or_moved_device_is_not_taken_for_another(
+@pytest.mark.parametrize("name", LOCAL)
+async def test_a_busy_device_is_not_taken_for_another(
     pool: WorkerPool, tmp_path: Path, name: str, status: int
 ) -> None:
-    class Moved(Vendor):
+    class Busy(Vendor):
         async def exchange(self, request: WebRequest) -> HttpResponse:
-            return HttpResponse(status=status, headers={"Location": "https://10.0.0.7/"}, body=b"")
+            return HttpResponse(status=status, headers={}, body=b"")
 
     row = BUNDLED[name]
-    it = await start(pool, tmp_path, None, Moved(), row.kind, **row.stated)
+    it = await start(pool, tmp_path, None, Busy(), row.kind, **row.stated)
     with pytest.raises(AdapterFailed, match=rf"{FAULTS[status]} \(.*status {status}\)"):
         await it.poll()
+
+
+@pytest.mark.parametrize("name", LOCAL)
+async def test_the_error_of_a_moved_device_contains_its_new_address(
+    pool: WorkerPool, tmp_path: Path, name: str
+) -> None:
+    class Moved(Vendor):
+        """A device whose requests go through the real `Origins`."""
+
+        async def exchange(self, request: WebRequest) -> HttpResponse:
+            return await origins.exchange(request)
+
+    row, moved = BUNDLED[name], b"HTTP/1.1 301 Moved\r\nLocation: https://10.0.0.7/x\r\nContent-Length: 0\r\n\r\n"
+    async with RawVendor(moved) as server, DeviceSession() as session:
+        origins = origins_of(session, server.url)
+        it = await start(pool, tmp_path, None, Moved(), row.kind, **row.stated)
+        with pytest.raises(AdapterFailed, match=r" https://10\.0\.0\.7; correct base_url"):
+            await it.poll()
 
 
 @pytest.mark.parametrize("status", [429, 503])

@@ -207,11 +207,15 @@ ENDLESS_FRAMING: dict[str, Speech | bytes] = {
         CHUNKED.replace(b"\r\n\r\n", b"\r\nContent-Encoding: gzip\r\n\r\n"), b"1;" + b"e" * 4000 + b"\r\nx\r\n"
     ),
 }
+MALFORMED_BODY: dict[str, Speech | bytes] = {
+    "a malformed chunk after a good one": saying(CHUNKED + b"2\r\nab\r\n", b"zz\r\nab\r\n"),
+}
 BAD_ANSWERS = {
     "answered with something that is not HTTP": NOT_HTTP,
     "closed the connection during its answer": BROKEN_OFF,
     "answered with more than 64 KiB": TOO_LONG,
     "answered with too many bytes between the parts of the body": ENDLESS_FRAMING,
+    "answered with a malformed body": MALFORMED_BODY,
 }
 
 

@@ -15,6 +15,7 @@ from aiohttp.http import HttpProcessingError
 from msgspec import Struct
 
 from appliance.adapters.device_http.access import HttpAccess
+from appliance.adapters.device_http.connector import FramingTooLarge
 from appliance.adapters.device_http.errors import HttpRefused, named_status, reason_of
 from appliance.adapters.device_http.plain_requests import PlainRequests
 from appliance.adapters.device_http.server_events import EVENT_STREAM, ServerEvent, read_events
@@ -307,8 +308,10 @@ class HttpClient:
                 self._check_size(len(body))
         except (aiohttp.ClientError, OSError):
             raise Unanswered(f"{self.address} closed the connection during its answer") from None
-        except HttpProcessingError:
+        except FramingTooLarge:
             raise Unreadable(f"{self.address} answered with too many bytes between the parts of the body") from None
+        except HttpProcessingError:
+            raise Unreadable(f"{self.address} answered with a malformed body") from None
         return self._decompress(bytes(body), headers.get("Content-Encoding", ""))
 
     def _decompress(self, body: bytes, coding: str) -> bytes:

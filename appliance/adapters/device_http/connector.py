@@ -49,6 +49,10 @@ def _open_socket(address: AddrInfoType) -> socket.socket:
     return opened
 
 
+class FramingTooLarge(HttpProcessingError):
+    """Raised if a response has too many bytes outside its body."""
+
+
 class _Protocol(ResponseHandler):
     """One connection. Repairs malformed response heads, and closes the connection after unrequested responses or
     endless framing."""
@@ -76,6 +80,8 @@ class _Protocol(ResponseHandler):
             if len(self._buffer) > MAX_WAITING_RESPONSES:
                 self.abort()
                 return
+        if (error := self.exception()) is not None and self._payload is not None and not self._payload.is_eof():
+            self._payload.set_exception(error)  # the parser does not end a body whose later part is malformed
         if not self._upgraded:
             self._check_framing()
 
@@ -86,7 +92,7 @@ class _Protocol(ResponseHandler):
         body = 0 if payload is None else payload.total_bytes
         if self._received - body <= MAX_FRAMING_BYTES + MAX_FRAMING_PER_BODY_BYTE * body:
             return
-        error = HttpProcessingError(message="the framing is too large")
+        error = FramingTooLarge(message="the framing is too large")
         if self.transport is not None:
             self.transport.abort()
         self.set_exception(error)

@@ -66,11 +66,11 @@ class Cover(Entity):
         before, self.motion = self.motion, motion
         if self._door:
             return {self._door: motion if motion != "stopped" else self._where_stopped()}
-        if motion == "stopped":
-            motion = {"opening": "open", "closing": "closed"}.get(before, "")
-        if self._has_position or motion not in ("open", "closed"):
+        if self._has_position:
             return {}
-        return {"cover_position": 100 if motion == "open" else 0}
+        if motion == "stopped" and before in ("opening", "closing"):
+            return {"cover_position": None}  # the cover can be anywhere between open and closed
+        return {"cover_position": 100 if motion == "open" else 0} if motion in ("open", "closed") else {}
 
     def _where_stopped(self) -> str:
         position = self.attributes.get("cover_position")

@@ -170,7 +170,7 @@ async def test_a_pushed_mode_ends_the_other_colours(pool: WorkerPool, tmp_path: 
     ("relays", "meter", "shown"),
     [
         (1, {"Power": [5, 7, 9], "Total": 3}, [(21, 3)]),
-        (2, {"Power": [5, 7], "Total": 3}, [(5, 3), (7, None)]),
+        (2, {"Power": [5, 7], "Total": 3}, [(5, None), (7, None)]),
         (2, {"Power": [5, 7], "Total": [1, 2]}, [(5, 1), (7, 2)]),
         (2, {"Power": [5, 7, 9], "Total": 3}, [(21, 3), (None, None)]),
         (2, {"Power": 5, "Total": 3}, [(5, 3), (None, None)]),

@@ -120,14 +120,14 @@ local METER = {
   energy_today = { "Today", "kWh", "today" }, energy_yesterday = { "Yesterday", "kWh", "yesterday" },
 }
 
--- Read the meter. If it has one channel per relay, each relay has its own values. Otherwise, the values of all channels
--- or phases are added.
+-- Read the meter. If it has one channel per relay, each relay has its own values; a single value of all relays, which
+-- energy has without SetOption129, is omitted. Otherwise, the values of all channels or phases are added.
 local function read_meter(meter, relays, first)
+  local is_per_relay = #relays > 1 and #part(meter, "Power") == #relays
   for name, form in pairs(METER) do
-    local value = meter[form[1]]
-    if type(value) == "table" and #relays > 1 and #value == #relays then
-      for number, relay in ipairs(relays) do relay.attributes[name] = measure(value[number], form[2], form[3]) end
-    else first.attributes[name] = measure(sum(value), form[2], form[3])
+    if is_per_relay then
+      for number, relay in ipairs(relays) do relay.attributes[name] = measure(part(meter, form[1])[number], form[2], form[3]) end
+    else first.attributes[name] = measure(sum(meter[form[1]]), form[2], form[3])
     end
   end
   first.attributes.voltage = measure(part(meter, "Voltage")[1] or meter.Voltage, "V")

@@ -288,6 +288,9 @@ async def test_the_playback_of_a_follower_is_unknown(pool: WorkerPool, tmp_path:
     for uri, playback in (("x-rincon-queue:RINCON_1#0", "playing"), ("x-rincon:RINCON_1", None)):
         speaker.shows["CurrentTransportState"], speaker.track_uri = "PLAYING", uri
         assert (await it.poll())["player"].attributes.get("media_playback") == playback
+    speaker.odd["/MediaRenderer/AVTransport/Control#GetPositionInfo"] = (500, "")
+    for player in (it, await start(pool, tmp_path, None, speaker, "sonos")):
+        assert "media_playback" not in (await player.poll())["player"].attributes
 
 
 async def test_pausing_a_paused_player_succeeds(pool: WorkerPool, tmp_path: Path) -> None:

@@ -91,10 +91,13 @@ local function poll(ctx)
     error(is_refused and refusal("GetTransportInfo", answer, code) or "the device at this address is not a Sonos (status " .. answer.status .. ")", 0)
   end
   local position = read(ctx, "AVTransport", "GetPositionInfo", function(found)
-    return { title = title_of(found), follows = (text(found.TrackURI) or ""):find("^x%-rincon:") ~= nil }
+    ctx.memory.follows = (text(found.TrackURI) or ""):find("^x%-rincon:") ~= nil
+    return { title = title_of(found) }
   end) or {}
+  local playback, follows = STATES[transport.CurrentTransportState], ctx.memory.follows
+  if follows or follows == nil and playback == "playing" then playback = nil end                 -- a follower always reports PLAYING
   return { { id = "player", kind = "Switch", class = "media_player", name = player.name, info = player.info, commands = COMMANDS, attributes = {
-    media_playback = not position.follows and STATES[transport.CurrentTransportState] or nil,      -- a follower always reports PLAYING
+    media_playback = playback,
     volume = read(ctx, "RenderingControl", "GetVolume", function(found) return math.tointeger(tonumber(found.CurrentVolume)) end),
     muted = read(ctx, "RenderingControl", "GetMute", function(found) return MUTED[found.CurrentMute] end),
     media_title = position.title,

@@ -82,6 +82,7 @@ class KindCtx:
     async def call(self, operation: str, arguments: Sequence[Any]) -> Any:
         """Run `ctx:<operation>(…)`. Raise `LaresError` on failure."""
         first, second, *_ = arguments
+        self.was_asking = False
         if operation not in _METHODS:
             raise Invalid(f"ctx:{operation} is not available in the Lua file of an adapter kind")
         try:

@@ -20,6 +20,7 @@ from appliance.adapters.base import HookRequest
 from appliance.adapters.device_http.client import HttpResponse
 from appliance.adapters.lua_kinds.adapter import LuaAdapter
 from appliance.adapters.lua_kinds.crypto import compute
+from appliance.adapters.lua_kinds.ctx import KindCtx
 from appliance.adapters.lua_kinds.json_and_xml import MAX_JSON_MARKS, compact_json
 from appliance.adapters.lua_kinds.kept_texts import MAX_KEPT_WRITES
 from appliance.adapters.lua_kinds.web_request import WebRequest
@@ -88,6 +89,19 @@ async def test_a_slow_hub_is_not_an_outage_of_the_device(pool: WorkerPool, tmp_p
     assert not isinstance(failed.value, Unreachable)
     with pytest.raises(Unreachable):
         await it.adapter.run_limited(it.adapter.poll(), 1)
+
+
+async def test_after_a_request_a_function_no_longer_waits_for_the_device(pool: WorkerPool, tmp_path: Path) -> None:
+    def cancel(asked: WebRequest) -> None:
+        raise asyncio.CancelledError
+
+    it = await start(pool, tmp_path, kind(), Vendor({"/": cancel}))
+    ctx = KindCtx("it", it.vendor, it.adapter.functions.kept, it.adapter.functions.redact)
+    with pytest.raises(asyncio.CancelledError):
+        await ctx.call("http", [{"path": "/"}, None])
+    assert ctx.was_asking
+    await ctx.call("json", ["[]", None])
+    assert not ctx.was_asking
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,14 @@ def _lines(right: str, raw: Mapping[str, Any], known: list[str], default_url: st
             yield f"port = {port}"
     elif right == "url" and default_url is not None:
         default = urlsplit(default_url)
-        yield f'url = "{default._replace(netloc=f"{host}:{default.port}").geturl()}"'
+        url = default._replace(netloc=_netloc(host, default.port)).geturl()
+        yield f'url = "{url}"'
     else:
         scheme = parts.scheme if parts.scheme in ("http", "https") else "http"
-        yield f'{right} = "{scheme}://{host}' + (f':{port}"' if isinstance(port, int) else '"')
+        yield f'{right} = "{scheme}://{_netloc(host, port)}"'
+
+
+def _netloc(host: str, port: Any) -> str:
+    """Return host and port for a URL. Omit a port that is not a number."""
+    shown = f"[{host}]" if ":" in host else host
+    return f"{shown}:{port}" if isinstance(port, int) else shown

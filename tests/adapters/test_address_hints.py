@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from appliance import config
+from appliance.adapters.address_hints import hint_of_addresses
 from appliance.adapters.lua_kinds.definition import KindDefinition
 from appliance.adapters.lua_kinds.section import LuaSection, SectionFaults, read_section
 from appliance.adapters.lua_kinds.settings import KNOWN_SETTINGS
@@ -28,6 +29,8 @@ from tests.fakes.rows import each_row
         ('roku_tv]\nbase_url = "http://192.168.1.30:8060"', 'ip_address = "192.168.1.30" and port = 8060'),
         ('matter]\nhost = "127.0.0.1"', 'url = "ws://127.0.0.1:5580/ws"'),
         ('x]\ntype = "notify"\nbase_url = "https://example.org"', 'url = "https://example.org"'),
+        ('wled]\nhost = "[fd00::1]:81"', 'base_url = "http://[fd00::1]:81"'),
+        ('matter]\nhost = "[fd00::1]"', 'url = "ws://[fd00::1]:5580/ws"'),
         ('wled]\nhost = "http://[::1"', 'base_url = "http://192.168.1.20"'),
     ],
 )
@@ -35,6 +38,11 @@ def test_a_wrong_key_is_reported_with_the_right_line(section: str, line: str) ->
     with pytest.raises(ConfigFailed) as failed:
         config.parse(f"[adapters.{section}\n", "f", {})
     assert any(str(fault).endswith(f"; write {line}") for fault in failed.value.faults), failed.value
+
+
+def test_a_default_url_without_a_port_gets_none() -> None:
+    hint = hint_of_addresses({"host": "hub.local"}, lambda key, known: "", "wss://example.org/ws")
+    assert hint("host", ["url"]) == '; write url = "wss://hub.local/ws"'
 
 
 def test_a_wrong_key_of_a_kind_in_lua_is_reported_with_the_right_line() -> None:

@@ -1,4 +1,4 @@
-"""The effects of commands on attributes of virtual and simulated devices."""
+"""The effects of commands and colour modes on attributes."""
 
 from __future__ import annotations
 

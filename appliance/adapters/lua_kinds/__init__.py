@@ -4,9 +4,10 @@ Read `definition` (a kind's file) with `settings` (the settings that a file defi
 kind), and `host` (the interface of the worker that runs the file). Next, read `adapter`, `functions`, and
 `device_reader` with `command_reader` (the devices in a function's result, and their commands).
 
-A section takes this path: 1. `config._read_adapter` creates a `LuaSection`. 2. `KindFiles.read` (`lua/kind_files`)
-loads the kind, and `read_section` checks the section. 3. `KindCatalog._accept` (`lua/kind_catalog`) stores both.
-4. `kinds.kind_of` chooses `LUA_KIND`, whose `adapter.build` calls `KindHost.find`, and creates a `LuaAdapter`.
+A section takes this path: 1. `config._read_adapter` creates a `LuaSection`. 2. `KindFiles.read`
+(`lua/files/kind_files`) loads the kind, and `read_section` checks the section. 3. `KindCatalog._accept`
+(`lua/kind_catalog`) stores both. 4. `kinds.kind_of` chooses `LUA_KIND`, whose `adapter.build` calls `KindHost.find`,
+and creates a `LuaAdapter`.
 
 A poll takes this path: 1. `LuaAdapter.poll` calls `KindFunctions.call(["poll"])`. 2. `KindFunctions` adds the
 section's settings and memory, and calls the host. 3. `lua/kind_catalog` passes the call to a worker, which runs the

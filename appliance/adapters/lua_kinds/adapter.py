@@ -111,7 +111,7 @@ class LuaAdapter(PollingAdapter):
 
     async def poll_once(self) -> None:
         """Poll and publish. If the file has no function `poll`, check instead that the connection is open and the
-        last message is recent. This check is not a `poll`, because it does not contact the device."""
+        last message is recent."""
         if self._definition.has_poll:
             await super().poll_once()
             await self.publish_events()

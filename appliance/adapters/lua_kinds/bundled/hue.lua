@@ -56,7 +56,7 @@ local function commands_of(light)
 end
 
 -- Return the value of a sensor, or nil if the bridge marks the value as invalid. In newer firmware, the value is a
--- table. A sensor that is switched off in the app keeps its last value, which means nothing.
+-- table. A sensor that is switched off in the app keeps an outdated value.
 local function reading(each, what, name)
   if each.enabled == false then return nil end
   local fields = part(each, what)

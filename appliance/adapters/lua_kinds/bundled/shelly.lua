@@ -318,8 +318,8 @@ local function read_config(ctx)
   return answer.status == 200 and config or {}
 end
 
--- Call a method. A Shelly that is busy can answer error 429 with status 200, so the call is repeated once, as after
--- status 429.
+-- Call a method. A busy Shelly can answer error 429 with status 200. It has not executed the method then, so the call is
+-- repeated once without a pause, even if the method must not run twice.
 local TOO_MANY = 429
 local function call(ctx, method, parameters, timeout_secs)
   local request = { method = "POST", path = "/rpc", timeout_secs = timeout_secs, json = { id = 1, method = method, params = parameters } }

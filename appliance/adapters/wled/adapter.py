@@ -165,7 +165,8 @@ class WledAdapter(PollingAdapter):
         read = tuple(self._read_segments(state, whole))
         segments = tuple(each for each in read if each is not None)
         is_complete = len(segments) == len(read) and "seg" not in whole.wrong
-        return segments, frozenset(each.device_id for each in (whole, *segments)) if is_complete else None
+        ids = frozenset(each.device_id for each in (whole, *segments))
+        return segments, ids if is_complete else None
 
     def _read_segments(self, state: Mapping[str, Any], whole: Observation) -> Iterator[Observation | None]:
         """Yield each segment that has a number and a length, and None for each unreadable segment."""

@@ -103,15 +103,16 @@ end
 -- Return the device of a lamp. A device can have several lamps: the first lamp is the device, and each further lamp is a
 -- device of its own.
 local function add_lamp(device, lamps, light)
-  local all = lamps[device.id] or {}
-  local number = #all + 1
-  lamps[device.id], all[number] = all, device
-  if number == 1 then return device end
-  if number == 2 then all.name, device.name = device.name or "Lamp", (device.name or "Lamp") .. " 1" end
-  local info = { parent_id = device.id }
+  local group = lamps[device.id]
+  if not group then
+    lamps[device.id] = { name = device.name or "Lamp", devices = { device } }
+    return device
+  end
+  local number, info = #group.devices + 1, { parent_id = device.id }
+  device.name = group.name .. " 1"
   for key, value in pairs(device.info) do info[key] = value end
-  all[number] = { id = device.id .. ":" .. tostring(light.id), name = all.name .. " " .. number, info = info, attributes = {} }
-  return all[number]
+  group.devices[number] = { id = device.id .. ":" .. tostring(light.id), name = group.name .. " " .. number, info = info, attributes = {} }
+  return group.devices[number]
 end
 
 local function poll(ctx)
@@ -129,7 +130,8 @@ local function poll(ctx)
       if device then
         if what == "light" then
           device = add_lamp(device, lamps, each)
-          device.kind, device.commands, lights[device.id], owners[tostring(each.id)] = "Light", commands_of(each), each.id, device.id
+          device.kind, device.commands = "Light", commands_of(each)
+          lights[device.id], owners[tostring(each.id)] = each.id, device.id
         end
         for name, value in pairs(attributes_of(each)) do device.attributes[name] = value end
         if not listed[device.id] then found[#found + 1], listed[device.id] = device, true end
@@ -137,8 +139,11 @@ local function poll(ctx)
     end
   end
   for _, link in ipairs(get(ctx, "zigbee_connectivity")) do
-    local owner = part(link, "owner").rid
-    for _, device in ipairs(UNREACHED[link.status] and (lamps[owner] or { known[owner] }) or {}) do device.state = "unavailable" end
+    if UNREACHED[link.status] then
+      local owner = part(link, "owner").rid
+      local devices = lamps[owner] and lamps[owner].devices or { known[owner] }
+      for _, device in ipairs(devices) do device.state = "unavailable" end
+    end
   end
   ctx.memory.lights, ctx.memory.owners = lights, owners
   return found

@@ -84,10 +84,12 @@ local function valve_of(target, present, position, battery)
 end
 
 -- Read the sensors of a device and its add-on. The first sensor of each kind is part of the device `sensor`, even while
--- its value is unknown, so that no other sensor takes its place. Each further sensor is a separate device.
+-- its value is unknown, so that no other sensor takes its place. Each further sensor is a separate device. A further
+-- sensor without an id is omitted.
 local function add_sensor(found, sensor, id, name, value)
-  if not sensor.has[name] then sensor.has[name], sensor.attributes[name] = true, value
-  else add(found, id, "Sensor", nil, nil, { [name] = value })
+  if not sensor.has_sensor[name] then
+    sensor.is_present, sensor.has_sensor[name], sensor.attributes[name] = true, true, value
+  elseif id then add(found, id, "Sensor", nil, nil, { [name] = value })
   end
 end
 
@@ -180,7 +182,7 @@ local function first_generation(ctx, _, sensor)
   for number, each in parts(status, "ext_humidity") do
     add_sensor(found, sensor, "humidity:10" .. number, "humidity", valid(each, measure(each.hum, "%")))
   end
-  local has_addon = next(sensor.has) ~= nil
+  local has_addon = sensor.is_present
   own.humidity, own.illuminance = valid(part(status, "hum"), measure(part(status, "hum").value, "%")), lux_of(status)
   if not status.thermostats then own.battery = charge(status) end
   local is_shown = #found == 0 or next(own) ~= nil                             -- otherwise, `tmp` contains the temperature of the chip
@@ -189,11 +191,9 @@ local function first_generation(ctx, _, sensor)
   own["custom.shelly.gas"] = valid(part(status, "concentration"), measure(part(status, "concentration").ppm, "ppm"))
   own["custom.shelly.gas_alarm"] = part(status, "gas_sensor").alarm_state
   if is_shown or has_addon then
-    for name, value in pairs(own) do
-      if not sensor.has[name] then add_sensor(found, sensor, nil, name, value) end
-    end
+    for name, value in pairs(own) do add_sensor(found, sensor, nil, name, value) end
   end
-  sensor.has.own = #found == 0 and (status.bat or status.tmp or status.concentration) ~= nil or nil   -- all values can be invalid
+  if #found == 0 and (status.bat or status.tmp or status.concentration) then sensor.is_present = true end          -- all values can be invalid
   for name in parts(status) do
     if type(status[name]) == "table" and not SYSTEM[name] then unknown[#unknown + 1] = name end
   end
@@ -290,7 +290,7 @@ local function second_generation(ctx, config, sensor)
     elseif what == "input" then inputs[#inputs + 1] = { key = key, attributes = attributes }
     elseif SENSORS[what] and not (key == CHIP and has_meter) then
       local name = SENSORS[what]
-      owners[key] = not sensor.has[name] and "sensor" or nil
+      owners[key] = not sensor.has_sensor[name] and "sensor" or nil
       add_sensor(found, sensor, key, name, attributes[name])
     elseif what and not SILENT[what] then unknown[#unknown + 1] = key
     end
@@ -454,9 +454,9 @@ end
 local function poll(ctx)
   local whole, is_second = about(ctx)
   ctx.memory.config = ctx.memory.config or (is_second and read_config or read_settings)(ctx)
-  local sensor = { has = {}, attributes = {} }
+  local sensor = { is_present = false, has_sensor = {}, attributes = {} }
   local found = (is_second and second_generation or first_generation)(ctx, ctx.memory.config, sensor)
-  if next(sensor.has) then add(found, "sensor", "Sensor", nil, nil, sensor.attributes) end
+  if sensor.is_present then add(found, "sensor", "Sensor", nil, nil, sensor.attributes) end
   local model = text(whole.model, whole.type)
   local name = text(whole.name, model, "Shelly")
   local firmware = text(whole.ver) or (text(whole.fw) or ""):match("v[%d.]+")

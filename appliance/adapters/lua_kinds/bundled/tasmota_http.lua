@@ -91,18 +91,20 @@ end
 -- SetOption68, each channel is a lamp; with SetOption37, colours and white are two lamps.
 local function add_lamps(ctx, state, devices)
   local lamps, dimmers = {}, {}
-  local function add(device, word)
-    device.kind, device.class, device.commands, device.attributes.brightness = "Light", nil, { "power", "brightness" }, state[word]
-    lamps[#lamps + 1], dimmers[device.id] = device, word
+  local function add(device, key)
+    device.kind, device.class, device.commands, device.attributes.brightness = "Light", nil, { "power", "brightness" }, state[key]
+    lamps[#lamps + 1], dimmers[device.id] = device, key
   end
   for _, device in ipairs(devices) do
-    local word = "Channel" .. device.id:match("%d+$")
-    if state[word] then add(device, word) end
+    local key = "Channel" .. device.id:match("%d+$")
+    if state[key] then add(device, key) end
   end
-  if state.Dimmer and #lamps == 0 then add(devices[#devices], "Dimmer") end
-  if state.Dimmer1 and #lamps == 0 then
-    if devices[2] then add(devices[#devices - 1], "Dimmer1") end
-    add(devices[#devices], devices[2] and "Dimmer2" or "Dimmer1")
+  local has_channels = #lamps > 0
+  if not has_channels and state.Dimmer then add(devices[#devices], "Dimmer")
+  elseif not has_channels and state.Dimmer1 and devices[2] then
+    add(devices[#devices - 1], "Dimmer1")
+    add(devices[#devices], "Dimmer2")
+  elseif not has_channels and state.Dimmer1 then add(devices[#devices], "Dimmer1")
   end
   ctx.memory.dimmers = dimmers
   local colored, white = lamps[1], lamps[#lamps]

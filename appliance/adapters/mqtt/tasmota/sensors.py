@@ -252,16 +252,18 @@ class ValueOfSensor(Template, frozen=True, gc=False):
     def render(self, names: Mapping[str, Any], now: datetime) -> str:
         """Return the text, which is `None` if the sensor has failed. Raise `ValueMissing` if the message contains no
         such sensors."""
-        message, has_failed = names.get("value_json"), False
+        message, has_others = names.get("value_json"), False
         for prefix in ((), ("StatusSNS",)):
             sensors = _value_at(message, prefix)
-            for name, each in list(sensors.items())[:MAX_KEYS] if isinstance(sensors, dict) else ():
+            if not isinstance(sensors, dict):
+                continue
+            for name, each in list(sensors.items())[:MAX_KEYS]:
                 if isinstance(each, dict) and name.startswith(_RENUMBERED) and "Id" in each:
                     if each["Id"] == self.id:
                         return at_paths((*prefix, name, *self.path[1:])).render(names, now)
-                    has_failed = True
-        if has_failed:
-            return str(None)
+                    has_others = True
+        if has_others:
+            return "None"
         return at_paths(("StatusSNS", *self.path), self.path).render(names, now)
 
 

@@ -172,10 +172,12 @@ remove_user() {
 }
 
 make_folders() {
-	if [ ! -e "$CONFIG_DIR/config/default.toml" ]; then
+	# If the hub owns a part of the configuration, the hub itself may have deleted the file. The folder is then not new:
+	# `init` writes as the hub's user, and files that belong to root remain root's.
+	if [ ! -e "$CONFIG_DIR/config/default.toml" ] && [ -z "$(find "$CONFIG_DIR" -user lares 2>/dev/null)" ]; then
 		IS_NEW=yes
 	fi
-	mkdir -p "$CONFIG_DIR/config" "$DATA_DIR"
+	mkdir -p "$CONFIG_DIR" "$DATA_DIR"
 	if [ ! -e "$CONFIG_DIR/config/default.toml" ]; then
 		try "$1" init "$CONFIG_DIR" >/dev/null || fail 73 "the configuration could not be written to $CONFIG_DIR/config"
 		say "the configuration is in $CONFIG_DIR/config"
@@ -183,9 +185,9 @@ make_folders() {
 	# Only root and the hub may read the configuration, because it can contain the master key. The hub may write it, so
 	# that the page can save files. The hub also owns the folder above, because `lares restore` renames the configuration
 	# folder as the hub's user. After the first installation, the user may change the files' owner and mode. `check` lists
-	# files that the hub cannot read.
+	# files that the hub cannot read. Without -h, BusyBox would also change the targets of links.
 	if [ -n "$IS_NEW" ]; then
-		chown -R lares:lares "$CONFIG_DIR"
+		chown -hR lares:lares "$CONFIG_DIR"
 		chmod -R u+rwX,g+rX,g-w,o-rwx "$CONFIG_DIR"
 	fi
 	chown lares:lares "$DATA_DIR"

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import shutil
 import signal
 import subprocess
@@ -335,6 +336,11 @@ def test_an_image_under_construction_gets_the_bundled_configuration(root: Root, 
     here = bundled.replace('timezone = "UTC"', 'timezone = "Europe/Berlin"')
     assert root.read("etc/lares/config/default.toml").decode() == here != bundled
     assert (root.folder / "etc/lares/config/automations").is_dir()
+    config, roots = (root.folder / "etc" / "lares" / each for each in ("config/default.toml", "roots"))
+    roots.write_text("a secret of root")
+    config.unlink()  # as a compromised hub could
+    root.install_sh()
+    assert config.stat().st_uid == config.parent.stat().st_uid != roots.stat().st_uid == 0
     assert not list((root.folder / "tmp").iterdir()) and not list((root.folder / "var" / "tmp").iterdir())
 
 
@@ -377,6 +383,14 @@ def test_shellcheck_finds_nothing(name: str) -> None:
     command = [tool, "--shell=sh", *leave_out, str(ROOT / "firmware" / name)]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    "name", ["firmware/install.sh", "firmware/openwrt/lares.init", "docs/systemd.md", "docs/upgrading.md"]
+)
+def test_no_command_changes_the_owner_of_a_links_target(name: str) -> None:
+    commands = re.findall(r"chown .*(?:/etc/lares|CONFIG_DIR|\{\}).*", (ROOT / name).read_text())
+    assert commands and all(re.match("chown -hR? ", each) for each in commands), commands
 
 
 def test_usage_errors_exit_64() -> None:

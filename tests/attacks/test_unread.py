@@ -108,7 +108,7 @@ async def test_unread_frames_are_bounded(quiet_log: pytest.LogCaptureFixture) ->
 
 async def test_clients_that_read_keep_their_stream_when_one_frame_fills_the_memory() -> None:
     frame = "x" * 300_000  # more than the system buffers
-    async with open_app(limits=ApiLimits(unsent_bytes=MIB)) as app, AsyncExitStack() as stack:
+    async with open_app(limits=ApiLimits(unsent_bytes=7 * MIB // 2)) as app, AsyncExitStack() as stack:
         readers = [await stack.enter_async_context(read_events(app.url)) for _ in range(20)]
         for _ in range(3):
             app.hub.bus.publish(SystemErrorReported(message=frame))
@@ -142,3 +142,14 @@ async def test_the_slowest_clients_are_disconnected(quiet_log: pytest.LogCapture
     for client in clients:
         unsent.release(client)
     assert unsent.held == 0
+
+
+async def test_at_twice_the_limit_the_slowest_clients_are_disconnected_at_once(
+    quiet_log: pytest.LogCaptureFixture,
+) -> None:
+    unsent = UnsentBytes(8)
+    clients = [Client(late) for late in (3.0, 9.0, *[1.0] * 6, 2.0, 10.0)]
+    for client in clients:
+        unsent.hold(client, 2)
+        assert unsent.held <= 16
+    assert [client.late for client in clients if not client.is_open] == [3.0, 9.0], "the newest client stays"

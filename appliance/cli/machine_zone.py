@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from appliance.cli.initial_config import ConfigTemplate
 from appliance.home_locale import zone_names
+from appliance.tables.plain_files import read_plain
 
-LOCALTIME = Path("/etc/localtime")
+ETC = Path("/etc")
+
+MAX_TIMEZONE_BYTES = 1 << 10
 
 _UTC_NAMES = frozenset({"UTC", "UCT", "Universal", "Zulu"})
 _BUNDLED_LINE = b'\ntimezone = "UTC"\n'
@@ -24,9 +28,21 @@ def in_machine_zone(template: ConfigTemplate) -> ConfigTemplate:
     return {path: (text.replace(_BUNDLED_LINE, line), mode) for path, (text, mode) in template.items()}
 
 
-def find_machine_zone(environment: Mapping[str, str], localtime: Path = LOCALTIME) -> str | None:
+def find_machine_zone(environment: Mapping[str, str], etc: Path = ETC) -> str | None:
     """Return the IANA name of the machine's time zone. Return None for UTC, and if the name is unknown."""
-    name = environment.get("TZ", "").removeprefix(":") or os.path.realpath(localtime)
-    name = name.rpartition("zoneinfo/")[2]
-    is_utc = name.rpartition("/")[2] in _UTC_NAMES
-    return name if name in zone_names() and not is_utc else None
+    variable = environment.get("TZ", "").removeprefix(":")
+    places = [variable] if variable else [os.path.realpath(etc / "localtime"), _read_timezone(etc / "timezone")]
+    name = next((name for name in map(_zone_in, places) if name in zone_names()), None)
+    return None if name is None or name.rpartition("/")[2] in _UTC_NAMES else name
+
+
+def _zone_in(place: str) -> str:
+    """Return the name in the path of a zone's file. The folder `right` counts leap seconds, and `posix` does not."""
+    return place.rpartition("zoneinfo/")[2].removeprefix("posix/").removeprefix("right/")
+
+
+def _read_timezone(file: Path) -> str:
+    """Return the content of `/etc/timezone`, which some systems write in addition to `/etc/localtime`."""
+    with suppress(OSError):
+        return read_plain(file, MAX_TIMEZONE_BYTES).decode(errors="replace").strip()
+    return ""

@@ -318,12 +318,28 @@ class TestInit:
             ("", "/etc/nothing", None),
             (":Asia/Tokyo", "/usr/share/zoneinfo/America/New_York", "Asia/Tokyo"),
             ("CET-1CEST", "/usr/share/zoneinfo/America/New_York", None),
+            ("", "/usr/share/zoneinfo/posix/Europe/Berlin", "Europe/Berlin"),
+            ("", "/usr/share/zoneinfo/right/Europe/Berlin", "Europe/Berlin"),
         ],
     )
     def test_the_time_zone_of_the_machine(self, tmp_path: Path, variable: str, target: str, zone: str | None) -> None:
-        link = tmp_path / "localtime"
-        link.symlink_to(target)
-        assert find_machine_zone({"TZ": variable}, link) == zone
+        (tmp_path / "localtime").symlink_to(target)
+        assert find_machine_zone({"TZ": variable}, tmp_path) == zone
+
+    @pytest.mark.parametrize(
+        ("content", "zone"),
+        [(b"Europe/Paris\n", "Europe/Paris"), (b"Etc/UTC\n", None), (b'" \xff', None), (b"x" * 5000, None)],
+    )
+    def test_without_a_name_in_localtime_the_zone_is_in_the_file_timezone(
+        self, tmp_path: Path, content: bytes, zone: str | None
+    ) -> None:
+        (tmp_path / "timezone").write_bytes(content)
+        assert find_machine_zone({}, tmp_path) == zone
+        (tmp_path / "localtime").write_bytes(b"TZif2")
+        assert find_machine_zone({}, tmp_path) == zone
+        (tmp_path / "localtime").unlink()
+        (tmp_path / "localtime").symlink_to("/usr/share/zoneinfo/Asia/Tokyo")
+        assert find_machine_zone({}, tmp_path) == "Asia/Tokyo"
 
     def test_existing_files_are_kept_and_missing_ones_added(self, tmp_path: Path) -> None:
         box(tmp_path, "# mine\n")

@@ -33,7 +33,7 @@ from appliance.tables.fields import line_at
 from appliance.tables.toml_lines import line_finder
 from appliance.tasks import Tasks
 
-_REFUSED = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
+_REFUSED = frozenset({errno.EACCES, errno.EPERM})
 _PERMISSION_HINT = '; allow the hub to write its files, as "Edit on the page" in docs/systemd.md describes'
 
 

@@ -219,7 +219,7 @@ RECIPE = """-- Lamp at a time.
 local lamp = "elgato_lights:light:9"
 --- @field at time: when it goes on
 local at = "07:00"
-return { id = "wake", name = "Wake", description = "Switches a lamp on.",
+return { id = "wake", name = "Wake", description = "Switches a lamp on, 5..10 minutes early.",
   trigger = { type = "wall_clock", time = at },
   execute = function(ctx) ctx:command(lamp, { capability = "power", action = "on" }) end }
 """
@@ -238,8 +238,8 @@ async def test_a_recipe_becomes_an_automation(browser: Browser, tmp_path: Path) 
         await page.get_by_label("Name").fill("Desk at seven")
         await page.get_by_label("The lamp").select_option("Simulated light")
         await page.get_by_label("When it goes on").fill("06:45")
-        await expect(page.get_by_role("status").filter(has_text="Switches a lamp on")).to_contain_text(
-            "Simulated light"
+        await expect(page.get_by_role("status").filter(has_text="Switches a lamp on")).to_have_text(
+            re.compile(r"5\.\.10 minutes early\. .*Simulated light.*[^.]\.$")
         )
         await page.get_by_role("button", name="Create").click()
         await expect(page.get_by_role("heading", level=1)).to_have_text("Desk at seven")

@@ -126,7 +126,7 @@ function RecipeForm({ recipe }) {
 // A sentence that describes the recipe's effect with these values.
 function sentenceOf({ description, fields }, values) {
 	const parts = fields.map((field) => [field.label, inWords(field, values[field.name])]).filter(([, text]) => text);
-	return parts.length ? `${description} ${capital(parts.map(([name, text]) => `${name}: ${text}`).join("; "))}.`.replace("..", ".") : description;
+	return parts.length ? `${description} ${capital(parts.map(([name, text]) => `${name}: ${text}`).join("; "))}.`.replace(/\.\.$/, ".") : description;
 }
 
 const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);

@@ -315,11 +315,14 @@ def test_a_sysupgrade_keeps_a_whole_home(root: Root, single_file: Path) -> None:
     for _ in range(2):  # the list of kept files must contain itself
         assert root.run("/etc/init.d/lares", "stop").returncode == 0
         sysupgrade(root)
+        roots = config.parent / "roots"
+        roots.mkdir()
         started = root.run("/etc/rc.d/S95lares", "start")
         assert started.returncode == 0, started.stderr
         box.comes_up()
         assert box.ask("GET", "/rooms") == (200, [{"id": "attic", "name": "Attic"}])
         root.check_save(box)
+        assert roots.stat().st_uid == 0, "the administrator made this folder"
         assert root.read("srv/lares/first-key") == b"a key that nobody has used yet"
         assert (root.folder / "srv" / "lares").stat().st_uid == 400
 

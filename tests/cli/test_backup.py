@@ -20,6 +20,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from msgspec.structs import replace
@@ -45,6 +46,13 @@ def test_a_backup_does_not_depend_on_the_clock(now: float, monkeypatch: pytest.M
     packed = archive.pack(made)
     with tarfile.open(fileobj=io.BytesIO(packed)) as tar:
         assert "config/default.toml" in tar.getnames()
+
+
+def test_an_error_without_an_error_number_is_named() -> None:
+    month = Mock(spec=Path, open=Mock(side_effect=OSError("the card failed")))
+    made = archive.Archive(values={}, files={}, main="default.toml", created_at="", months=[month])
+    with pytest.raises(StartFailed, match="history cannot be read: the card failed"):
+        archive.pack(made)
 
 
 class TestBackup:

@@ -21,7 +21,7 @@ ROUNDS, LINES = 6, 100
 LOUD = f"""return {{ id = "loud", name = "Loud", execute = function(ctx)
   for line = 1, {LINES} do ctx:log("info", "loud " .. line .. string.rep(" x", 500)) end
 end }}"""
-DROPPED = rb"the reader of standard error stalled, and (\d+) lines were dropped"
+DROPPED = rb"the reader of standard error stalled; (\d+) lines were dropped; `lares log` shows the latest log lines"
 
 
 @pytest.fixture

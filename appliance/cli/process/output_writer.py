@@ -42,7 +42,7 @@ class OutputWriter(io.RawIOBase):
         self._waiting_bytes = 0
         self._dropped_lines = 0
         self._changed = threading.Condition()
-        threading.Thread(target=self._run, daemon=True, name="log").start()
+        threading.Thread(target=self._run, daemon=True, name=name).start()
 
     def writable(self) -> bool:
         return True
@@ -96,7 +96,8 @@ class OutputWriter(io.RawIOBase):
             count, self._dropped_lines = self._dropped_lines, 0
         if count:
             log.warning(
-                "the reader of %s stalled, and %d lines were dropped; `lares log` shows the latest of the log",
+                "the reader of %s stalled; %d lines were dropped%s",
                 self._name,
                 count,
+                "; `lares log` shows the latest log lines" if self._name == "standard error" else "",
             )

@@ -22,10 +22,15 @@ export function complete(context, names) {
 	const word = /\w*$/.exec(before)[0];
 	if (!word && !context.explicit) return null;
 	const kind = /type\s*=\s*["'](\w+)["'][^{}]*$/.exec(around)?.[1];
-	const fields = kind ? names.types[kind] ?? [] : /^\s*\w*$/.test(before) ? names.automation : [];
-	return fields.length ? { from: context.pos - word.length, options: fields.map((field) => option(field, "",
-		{ type: "property", apply: field === "end" ? '["end"] = ' : `${field} = ` })), validFor: /^\w*$/ } : null;
+	let fields = [];
+	if (kind) fields = names.types[kind] ?? [];
+	else if (/^\s*\w*$/.test(before)) fields = names.automation;
+	if (!fields.length) return null;
+	const options = fields.map((field) => option(field, "", { type: "property", apply: assignment(field) }));
+	return { from: context.pos - word.length, options, validFor: /^\w*$/ };
 }
+
+const assignment = (field) => (field === "end" ? '["end"] = ' : `${field} = `);
 
 const methodOf = ({ name, arguments: args, description }) => option(name, `(${args.join(", ")})`, { type: "method", info: description, apply: `${name}(` });
 

@@ -63,7 +63,7 @@ _GZIP = b"\x1f\x8b"
 _OF_MACOS = ("._", ".DS_Store")
 """File name prefixes of the files that macOS adds to archives."""
 
-_MONTH = re.compile(re.escape(HISTORY_FOLDER) + r"/\d{4,}-\d\d\.jsonl")
+_MONTH = re.compile(re.escape(HISTORY_FOLDER) + r"/[0-9]{4,}-(?:0[1-9]|1[0-2])\.jsonl")
 
 UNREADABLE = (
     *(tarfile.TarError, zlib.error, OSError, EOFError),

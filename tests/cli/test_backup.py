@@ -408,6 +408,7 @@ def _chain_of_headers() -> bytes:
 
 
 HOSTILE: dict[str, Callable[[Path], Path]] = {
+    "an impossible month": lambda file: _repack(file, more={"history/2026-13.jsonl": b"x"}),
     "a chain of headers": lambda file: _raw(file, _chain_of_headers()),
     "empty": lambda file: _raw(file, b""),
     "junk": lambda file: _raw(file, os.urandom(5000)),

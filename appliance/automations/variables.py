@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import orjson
@@ -171,10 +172,7 @@ class Variables:
             return 0
         others = self._bytes_used()
         others.pop(name, None)
-        if len(others) >= MAX_VARIABLES:
-            raise Invalid(f"variable '{name}': there are {MAX_VARIABLES} already; remove one first")
-        if sum(others.values()) + size > MAX_TOTAL_BYTES:
-            raise Invalid(f"variable '{name}': all variables exceed {MAX_TOTAL_BYTES} bytes; remove one first")
+        check_capacity(name, size, others)
         return size
 
     def _bytes_used(self) -> dict[str, int]:
@@ -208,6 +206,20 @@ class Variables:
             self._kept.pop(name, None)
         else:
             self._kept[name] = kept
+
+
+def variable_sizes(stored: DocumentReader) -> dict[str, int]:
+    """Return the size of each stored variable as JSON, by name."""
+    values = {name: each.value for name, each in read_variables(stored).items()}
+    return {name: len(orjson.dumps(value)) for name, value in values.items() if value is not None}
+
+
+def check_capacity(name: str, size: int, others: Mapping[str, int]) -> None:
+    """Raise `Invalid` if the other variables, given by their sizes, leave no room for the variable."""
+    if len(others) >= MAX_VARIABLES:
+        raise Invalid(f"variable '{name}': there are {MAX_VARIABLES} already; remove one first")
+    if sum(others.values()) + size > MAX_TOTAL_BYTES:
+        raise Invalid(f"variable '{name}': all variables exceed {MAX_TOTAL_BYTES} bytes; remove one first")
 
 
 def check_variable(name: str, value: Value) -> int:

@@ -20,6 +20,7 @@ from appliance.cli.homeassistant.not_translated import NotTranslated
 from appliance.cli.homeassistant.scope import Scope
 from appliance.cli.homeassistant.statements import as_yaml
 from appliance.cli.homeassistant.yaml_parser import Tagged
+from appliance.cli.record_checks import check_record
 from appliance.errors import StartFailed
 from appliance.home.texts import name as checked_name
 from appliance.store.restore import read_document
@@ -202,6 +203,29 @@ def test_new_mqtt_devices_beyond_the_limit_are_omitted(home: Path, tmp_path: Pat
     result = bring(home, tmp_path / "ha")
     assert result.out.count("imported  mqtt:d") == 2_000
     assert "skipped   5 of 2005 new MQTT devices: Lares supports at most 2000 devices of a broker" in result.out
+
+
+UNSTORABLE = {
+    "input_number: {a: {min: 0, max: 1, initial: .nan}}": "variable a = NaN: the value cannot be stored as JSON",
+    "input_number: {a: {min: 0, max: 1, initial: .inf}}": "variable a = Infinity: the value cannot be stored as JSON",
+    "counter: {a: {initial: 18446744073709551616}}": "= 18446744073709551616: the value cannot be stored as JSON",
+    'input_text: {a: {initial: "\\ud800"}}': 'variable a = "\\ud800": the value cannot be stored as JSON',
+    f"input_text: {{a: {{initial: {'x' * 100_000}}}}}": "at most 16384 are allowed",
+    "input_text:\n" + "".join(f"  t{n}: {{initial: {'x' * 1000}}}\n" for n in range(300)): "all variables exceed",
+}
+
+
+@pytest.mark.parametrize("text", UNSTORABLE)
+def test_a_helper_that_cannot_be_stored_is_skipped(home: Path, tmp_path: Path, text: str) -> None:
+    (tmp_path / "ha").mkdir()
+    (tmp_path / "ha" / "configuration.yaml").write_text(text)
+    result = bring(home, tmp_path / "ha")
+    assert result.code == 0, result.err
+    assert re.search(f"^skipped .*{re.escape(UNSTORABLE[text])}", result.out, re.MULTILINE), result.out
+    document = read_document(home / "data").values
+    assert sum(len(value) for key, value in document.items() if key.startswith("variable/")) < 300_000
+    for key, value in document.items():
+        check_record(key, json.loads(value))
 
 
 @pytest.mark.slow

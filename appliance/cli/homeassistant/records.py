@@ -10,23 +10,26 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import orjson
 from msgspec import Struct
 
 from appliance.adapters.mqtt.announcements.announced_devices import MAX_BROKER_DEVICES
-from appliance.automations.variables import MAX_VARIABLES
+from appliance.automations.variables import MAX_VARIABLES, check_capacity, check_variable, variable_sizes
 from appliance.cli.homeassistant.entities import Entities
 from appliance.cli.homeassistant.installation import Installation
 from appliance.cli.homeassistant.known_devices import KnownDevice
 from appliance.cli.hub_client import HubRequest, ask, ask_or_act, read_state
+from appliance.cli.record_checks import check_record
 from appliance.clock import Clock
 from appliance.errors import Invalid, LaresError
 from appliance.home.layout import MAX_ROOMS
-from appliance.home.texts import identifier
-from appliance.home.texts import name as checked_name
 from appliance.store.disk import Disk
 from appliance.store.document import open_document
 from appliance.store.record_keys import ASSIGNMENT_PREFIX, DEVICE_PREFIX, NAME_PREFIX, ROOM_PREFIX, VARIABLE_PREFIX
 from appliance.store.storage import DocumentSnapshot
+
+NOT_STORABLE = "the value cannot be stored as JSON"
+MAX_SHOWN_CHARS = 200
 
 Step = tuple[bool, str]
 """Whether a record or file was imported, and a sentence about it."""
@@ -104,7 +107,7 @@ def _items(installation: Installation, entities: Entities, omitted: Container[st
     for entity_id, value in islice(installation.helpers.items(), MAX_VARIABLES):
         variable = entities.variable(entity_id)
         yield Item(
-            sentence=f"variable {variable} = {json.dumps(value)}",
+            sentence=f"variable {variable} = {_shown(value)}",
             key=VARIABLE_PREFIX + variable,
             value={"value": value},
             request=HubRequest(path=f"/variables/{variable}", method="PUT", body={"value": value}),
@@ -131,6 +134,12 @@ def _excess(installation: Installation, unknown_devices: Sized) -> list[Step]:
     ]
 
 
+def _shown(value: Any) -> str:
+    """Return the value as JSON, shortened for a message."""
+    text = json.dumps(value)
+    return text if len(text) <= MAX_SHOWN_CHARS else f"{text[:MAX_SHOWN_CHARS]}…"
+
+
 def _post(path: str, body: Any) -> HubRequest:
     return HubRequest(path=path, method="POST", body=body)
 
@@ -139,26 +148,41 @@ async def _in_store(items: Iterable[Item], data_dir: Path) -> list[Step]:
     steps: list[Step] = []
     async with open_document(Disk(data_dir), Clock()) as document:
         changes: dict[str, Any] = {}
+        sizes = variable_sizes(document)
         for each in items:
-            fault = _fault(each)
-            if fault is not None or document.get(each.key) is not None:
-                steps.append((False, f"{each.sentence}: {fault or 'already set'}"))
-            else:
+            fault = _fault(each) or ("already set" if document.get(each.key) is not None else _excess_of(each, sizes))
+            if fault is None:
                 changes[each.key] = each.value
-                steps.append((True, each.sentence))
+            steps.append((fault is None, each.sentence if fault is None else f"{each.sentence}: {fault}"))
         await document.put_many(changes)
     return steps
 
 
 def _fault(item: Item) -> str | None:
     """Return the reason why the API would reject the item, or None."""
-    body = item.request.body
     try:
-        for key, check in (("id", identifier), ("room_id", identifier), ("name", checked_name)):
-            if key in body:
-                check(body[key])
+        encoded = orjson.loads(orjson.dumps(item.value))
+        if encoded != item.value:  # orjson encodes NaN and infinity as null
+            return NOT_STORABLE
+        check_record(item.key, item.value)
+    except orjson.JSONEncodeError:
+        return NOT_STORABLE
     except Invalid as fault:
         return str(fault)
+    return None
+
+
+def _excess_of(item: Item, sizes: dict[str, int]) -> str | None:
+    """Return the reason if the variables leave no room for the item, or None. Add a new variable to `sizes`."""
+    if not item.key.startswith(VARIABLE_PREFIX):
+        return None
+    name = item.key.removeprefix(VARIABLE_PREFIX)
+    try:
+        size = check_variable(name, item.value["value"])
+        check_capacity(name, size, sizes)
+    except Invalid as fault:
+        return str(fault)
+    sizes[name] = size
     return None
 
 
@@ -170,6 +194,8 @@ def _through_hub(items: Iterable[Item], data_dir: Path) -> list[Step]:
 def _post_item(item: Item, state: Collection[str], data_dir: Path) -> Step:
     if item.key in state:
         return False, f"{item.sentence}: already set"
+    if (fault := _fault(item)) is not None:
+        return False, f"{item.sentence}: {fault}"
     if item.device_id is not None and DEVICE_PREFIX + item.device_id not in state:
         return False, f"{item.sentence}: the hub does not know this device yet; import again after it appears"
     try:

@@ -12,7 +12,7 @@ from appliance.automations.automation_states import AutomationStates, StoredWait
 from appliance.automations.environment import Environment
 from appliance.automations.triggers.base import Match
 from appliance.automations.triggers.device import DeviceTrigger, WaitOutcome
-from appliance.automations.wait_removals import WaitRemovals
+from appliance.automations.wait_writes import WaitWrites
 from appliance.clock import from_millis, to_millis
 from appliance.event_loop import wait_for_short_turn
 from appliance.home.events import DeviceStateChanged
@@ -27,7 +27,7 @@ class Waits:
         self._environment = environment
         self._scheduler = environment.scheduler
         self._states = states
-        self._removals = WaitRemovals(states, environment.storage)
+        self._writes = WaitWrites(states, environment.storage)
         self._registry = environment.registry
         self._clock = environment.clock
         self._trust = environment.clock_watch.trust
@@ -71,7 +71,7 @@ class Waits:
 
     async def aclose(self) -> None:
         await self._tasks.__aexit__()
-        await self._removals.aclose()
+        await self._writes.aclose()
 
     def stop(self, active: ActiveTrigger) -> None:
         """Drop the trigger's waits in memory. Stored waits continue after a restart."""
@@ -126,7 +126,7 @@ class Waits:
         wait = active.waits.get(device_id)
         if wait is None:
             return
-        removing = self._removals.remove(active.id, active.wait_key(device_id))
+        removing = self._writes.remove(active.id, active.wait_key(device_id))
         self.drop(active, device_id)
         device = next(iter(self._registry.find_devices([device_id])), None)
         is_meant = device is None or wait.trigger.devices.include(device, self._registry)

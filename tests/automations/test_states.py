@@ -18,7 +18,7 @@ from appliance.automations.policy import MAX_REMEMBERED, Policy, PolicyState, af
 from appliance.automations.requirement import Requirement
 from appliance.automations.stored_hashes import fingerprint, key_of
 from appliance.automations.triggers.device import Devices, DeviceTrigger
-from appliance.automations.wait_removals import WaitRemovals
+from appliance.automations.wait_writes import WaitWrites
 from appliance.errors import StoreFailed
 from appliance.history.execution_history import ExecutionStatus
 from appliance.home.bus import Bus
@@ -296,7 +296,7 @@ async def test_a_fired_wait_is_removed_before_its_execution_begins(steps: tuple[
         async with Recorder(
             Registry(bus, clock), bus, document, clock, ClockTrust(clock, NOW), flush_secs=300
         ) as recorder:
-            async with AutomationStates(document) as them, aclosing(WaitRemovals(them, document)) as waits:
+            async with AutomationStates(document) as them, aclosing(WaitWrites(them, document)) as waits:
                 for key in ("one", "two"):
                     them.store_wait("a", key, StoredWait(began_at=1, event={}))
                 disk.is_free.clear()
@@ -328,7 +328,7 @@ class HeldDisk(Disk):
         super().sync(descriptor)
 
 
-async def _fire(waits: WaitRemovals, document: Document, key: str) -> None:
+async def _fire(waits: WaitWrites, document: Document, key: str) -> None:
     gone = waits.remove("a", key)
     if gone is not None:
         await gone

@@ -38,18 +38,26 @@ class WaitWrites:
     async def aclose(self) -> None:
         await self._tasks.__aexit__()
 
+    def begin(self, id_: str) -> None:
+        """Begin to store the automation's waits now."""
+        self._of(id_).writing.start()
+
     def remove(self, id_: str, key: str) -> Awaitable[None] | None:
         """Remove an ended wait from memory. If the wait is stored or is being written, return a coroutine that
         removes it from storage. Waits that end together share this coroutine."""
-        if (write := self._writes.get(id_)) is None:
-            writing = SharedRun(partial(self._write, id_), self._tasks, f"write of waits of {id_}")
-            write = self._writes[id_] = _Write(writing)
+        write = self._of(id_)
         is_on_its_way = self._storage.is_being_flushed(AUTOMATION_PREFIX + id_) or write.writing.is_busy
         is_stored = key in self._list_keys(id_, write)
         self._states.store_wait(id_, key, None)
         if not is_stored and not is_on_its_way:
             return None
         return asyncio.shield(write.writing.start())
+
+    def _of(self, id_: str) -> _Write:
+        if (write := self._writes.get(id_)) is None:
+            writing = SharedRun(partial(self._write, id_), self._tasks, f"write of waits of {id_}")
+            write = self._writes[id_] = _Write(writing)
+        return write
 
     def _list_keys(self, id_: str, write: _Write) -> Collection[str]:
         """Return the keys of the automation's waits in storage. Decode the stored waits only once, because

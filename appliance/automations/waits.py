@@ -42,7 +42,8 @@ class Waits:
         return list(self._by_device.get(device_id, ()))
 
     def follow(self, active: ActiveTrigger, trigger: DeviceTrigger, event: DeviceStateChanged) -> None:
-        """Begin, restart, or end the device's wait after an event."""
+        """Begin, restart, or end the device's wait after an event. The wait of an alarm is stored at once, all other
+        waits with the next flush."""
         device_id = event.device.id
         outcome = trigger.follow(event) if device_id in active.waits else trigger.match(event)
         if outcome is None or outcome is WaitOutcome.CONTINUES:
@@ -50,6 +51,9 @@ class Waits:
         self.end(active, device_id)
         if isinstance(outcome, Match):
             self._begin(active, trigger, device_id, outcome.dated(self._environment), 0.0)
+            if event.device.is_alarm(trigger.attribute or ""):
+                # after a power cut, the stored value may already match, so only a stored wait can fire
+                self._writes.begin(active.id)
 
     def end(self, active: ActiveTrigger, device_id: str) -> None:
         """End the device's wait, if any, and remove it from storage."""

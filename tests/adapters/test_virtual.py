@@ -23,6 +23,8 @@ from appliance.home.registry import Registry
 from tests.fakes import process
 from tests.fakes.app import open_app
 from tests.fakes.context import context_of
+from tests.fakes.lua import automation, write
+from tests.fakes.patience import until_async
 
 HOME = """
 [adapters.virtual]
@@ -329,3 +331,29 @@ async def test_confirmed_commands_survive_a_kill(tmp_path: Path) -> None:
         found = (await hub.get(f"/devices/{ALL}"))["attributes"]
     assert found == {**shown, "custom.virtual.mode": "eco", "custom.virtual.count": "three"}
     assert found["contact"] == "open"
+
+
+LEAK = """
+[adapters.virtual]
+devices = [{ id = "leak", kind = "Sensor", attributes = { water_leak = false } }]
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("wait", ["duration_secs = 3", "debounce_secs = 3", "duration_secs = 3, at_start = true"])
+async def test_the_wait_of_an_alarm_survives_a_kill(wait: str, tmp_path: Path) -> None:
+    process.configure(tmp_path, LEAK)
+    trigger = f'{{ type = "device_state_change", attribute = "water_leak", equals = true, {wait} }}'
+    write(tmp_path, {"automations/a.lua": automation("a", trigger, 'ctx:set("fired", true)')})
+    async with process.running(tmp_path) as hub:
+        await hub.ready()
+        seen = {"device_id": "virtual:leak", "attributes": {"water_leak": True}}
+        assert await hub.post("/adapters/virtual/operations/observe", **seen) == 200
+        assert await hub.post("/rooms", id="later", name="A later write") == 200
+        await hub.kill()
+    async with process.running(tmp_path) as hub:
+
+        async def has_fired() -> bool:
+            return {"name": "fired", "value": True} in await hub.get("/variables")
+
+        await until_async(has_fired)

@@ -242,3 +242,33 @@ async def test_an_event_that_matches_hundreds_of_triggers_fires_all(tmp_path: Pa
         await it.drain()
         found = [str((entry.trigger_payload or {})["trigger_id"]) for entry in it.entries("many")]
         assert sorted(found, key=int) == [str(number) for number in range(count)] and len(it.entries("one")) == 1
+
+
+@pytest.mark.parametrize(("attribute", "is_stored"), [("smoke", True), ("water_leak", True), ("contact", False)])
+@pytest.mark.parametrize("wait", ["duration_secs", "debounce_secs"])
+async def test_the_wait_of_an_alarm_is_stored_before_the_next_flush(
+    attribute: str, is_stored: bool, wait: str, tmp_path: Path
+) -> None:
+    class Unflushed(Card):
+        def put_later(self, key: str, value: Any, *, is_minor: bool = False) -> None:
+            """Store nothing, because the power fails before the flush."""
+
+        async def put_many(self, values: Mapping[str, Any]) -> None:
+            for key, value in values.items():
+                super().put_later(key, value)
+
+    trigger = automation({"type": "device_state_change", "attribute": attribute, "equals": True, wait: 600})
+    card, clear, alarm = Unflushed(), dict[str, Any]({attribute: False}), dict[str, Any]({attribute: True})
+    async with bench(tmp_path, trigger, card=card) as it:
+        it.show(**clear)
+        it.show(**alarm)
+        await it.pass_by(100)
+        cut_at = it.clock.now()
+    async with bench(tmp_path, trigger, card=card, start=cut_at) as it:
+        it.show()
+        await it.pass_by(499)
+        assert it.fired == []
+        await it.pass_by(1)
+        assert it.fired == (["a"] if is_stored else [])
+        await it.pass_by(1_000)
+    assert "waits" not in card.values.get("automation/a", {})

@@ -311,12 +311,12 @@ class Timers:
                     continue  # restarted or cancelled in the meantime
                 if self._paused_by:
                     timer.is_late = True
+                elif not self._may_wait(timer):
+                    unclaimed.append(timer)
                 elif self._has_listener(timer.name):
                     firing.append(timer)
-                elif self._may_wait(timer):
-                    self._wait_for_listener(timer)
                 else:
-                    unclaimed.append(timer)
+                    self._wait_for_listener(timer)
             await self._remove_ended([*firing, *unclaimed])
         for timer in unclaimed:
             log.warning(_UNCLAIMED, timer.name)

@@ -274,6 +274,20 @@ async def test_a_timer_without_a_listener_waits_up_to_a_day(tmp_path: Path, capl
         assert "timer 'off' is removed, because no automation had a trigger for it within a day" in caplog.text
 
 
+async def test_a_timer_never_fires_for_an_automation_that_is_added_after_the_day(tmp_path: Path) -> None:
+    """The hub is off at the end of the day. A timer with a listener fires after any time."""
+    card, other = Card(), automation({**OFF, "name": "other"}, "b")
+    async with bench(tmp_path, other, card=card) as it:
+        await start(it, secs=60)
+        await start(it, name="other", secs=7200)
+        await it.pass_by(3600)
+        now = it.clock.now() + timedelta(days=90)
+    async with bench(tmp_path, other, automation(OFF), card=card, start=now) as it:
+        await it.drain()
+        assert it.fired == ["b"] and it.parts.timers.list_all() == []
+    assert not [key for key in card.values if key.startswith("timer/")]
+
+
 async def test_a_timer_without_a_listener_waits_a_day_of_real_time(tmp_path: Path) -> None:
     card, other = Card(), automation({**OFF, "name": "other"}, "b")
     async with bench(tmp_path, other, card=card, start=BOOT, believed_after=NOW) as it:

@@ -7,7 +7,7 @@ import asyncio
 import logging
 import math
 import ssl
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Any, Self, TypeVar
 
 import aiomqtt
@@ -24,7 +24,7 @@ _MAX_SIZE_BYTES = 4
 """Maximum size of a packet's length field."""
 
 READ_STEP_SECS = 0.001
-"""Maximum seconds of reading packets before other tasks run."""
+"""Maximum seconds of reading and processing packets before other tasks run."""
 
 PING_CHECK_SHARE = 0.2
 """The share of the keep-alive time after which the library checks whether a ping is due. A broker waits for one and
@@ -125,16 +125,15 @@ class BufferedSocket:
         del self._data[:size]
         return chunk
 
-    def take_messages(self) -> list[Received]:
-        """Return the QoS 0 messages before any other packet, until the time set by `allow` expires."""
-        messages, at = list[Received](), 0
+    def take_messages(self) -> Iterator[Received]:
+        """Yield the QoS 0 messages before any other packet, until the time set by `allow` expires."""
+        at = 0
         while (
             not self.is_over and (found := parse_message(self._data, at)) and found[1] - at <= MAX_MQTT_PACKET_BYTES
         ):
-            messages.append(found[0])
             at = found[1]
+            yield found[0]
         del self._data[:at]
-        return messages
 
 
 class _PassingQueue(asyncio.Queue[aiomqtt.Message]):
@@ -191,10 +190,13 @@ class _PacketReader:
 
     def _take_packets(self) -> None:
         packet = self._client._in_packet  # noqa: SLF001
-        if packet["command"] == 0 and (messages := self._sock.take_messages()):
-            for message in messages:
+        if packet["command"] == 0:
+            has_messages = False
+            for message in self._sock.take_messages():
+                has_messages = True
                 self._receive(message)
-            return
+            if has_messages:
+                return
         self._client.loop_read()
         packet = self._client._in_packet  # noqa: SLF001
         if (size := packet["to_process"]) > MAX_MQTT_PACKET_BYTES:

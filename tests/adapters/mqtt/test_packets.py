@@ -64,12 +64,31 @@ async def test_only_messages_of_the_present_batch_are_taken() -> None:
         buffered = BufferedSocket(ours, asyncio.get_running_loop())
         theirs.sendall(MESSAGE * 2 + MESSAGE[:4])
         buffered.fill()
-        assert buffered.take_messages() == [], "no time was allowed"
+        assert [*buffered.take_messages()] == [], "no time was allowed"
         buffered.allow(60)
-        assert [buffered.take_messages() for _ in range(2)] == [2 * [Received("a/b", b"on", False)], []]
+        assert [[*buffered.take_messages()] for _ in range(2)] == [2 * [Received("a/b", b"on", False)], []]
         theirs.sendall(MESSAGE[4:])
         buffered.fill()
-        assert buffered.take_messages() == [Received("a/b", b"on", False)]
+        assert [*buffered.take_messages()] == [Received("a/b", b"on", False)]
+
+
+async def test_slow_processing_of_messages_ends_a_step_of_reading() -> None:
+    now, received = [0.0], list[Received]()
+
+    class Loop(asyncio.SelectorEventLoop):
+        def time(self) -> float:
+            return now[0]
+
+    here, there = socket.socketpair()
+    with here, there, contextlib.closing(Loop()) as loop:
+        there.sendall(5 * MESSAGE)
+        buffered = BufferedSocket(here, loop)
+        buffered.fill()
+        buffered.allow(0.001)
+        for each in buffered.take_messages():
+            received.append(each)
+            now[0] += 0.0006
+        assert (len(received), buffered.pending()) == (2, 3 * len(MESSAGE))
 
 
 async def test_a_socket_that_is_closed_while_a_packet_waits_causes_no_error_in_a_callback() -> None:

@@ -24,7 +24,7 @@ from appliance.errors import (
     Unreachable,
     Unsupported,
 )
-from appliance.event_loop import in_steps, next_turn
+from appliance.event_loop import in_steps, next_turn, wait_for_short_turn
 from appliance.home.bus import Bus
 from appliance.home.command_specs import accepts, check_offered, needs_unit
 from appliance.home.commands import Command
@@ -230,6 +230,7 @@ class Dispatcher:
         try:
             errors = await self._send_batch(batch, sender)
             outcomes = {device.id: _outcome(device, command, errors[device.id]) for device in devices}
+            await wait_for_short_turn()  # many calls may end in one turn
         finally:
             for device in devices:
                 self.publish_outcome(outcomes[device.id], device.room_id, command, source)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+import time
 from collections.abc import AsyncIterator, Sequence
 
 import pytest
@@ -16,10 +17,12 @@ from appliance.adapters.base import CommandResult, HookRequest
 from appliance.adapters.device_http.session import DeviceSession
 from appliance.adapters.dispatch import MAX_BATCH_DEVICES, Dispatcher, Outcome, Status
 from appliance.errors import AdapterFailed, BadAnswer, Invalid, LaresError, NotFound, Stopping, Unreachable
+from appliance.event_loop import SHORT_TURN_SECS, loop_lag, run
 from appliance.health import Health
 from appliance.home.bus import Bus
 from appliance.home.command_specs import CommandSpec
 from appliance.home.commands import Command
+from appliance.home.events import CommandEnded, Event
 from appliance.home.model import Device
 from appliance.home.registry import Registry
 from appliance.home.values import Value
@@ -36,7 +39,7 @@ class Desk:
     """A dispatcher of the adapters `a`, `b`, and `c`. `b` and `c` share an address."""
 
     def __init__(self, session: DeviceSession, clock: VirtualClock) -> None:
-        bus = Bus()
+        self.bus = bus = Bus()
         self.health = Health("abc", bus)
         self.registry = Registry(bus, clock)
         gates = AddressGates()
@@ -81,6 +84,31 @@ async def test_devices_at_one_address_are_commanded_one_after_another_in_the_ord
     (await desk.begun("b")).set_result(desk.done("b"))
     aside.set_result(desk.done("a"))
     assert await sending == [_ok("c:1"), _ok("a:1"), _ok("b:1")]
+
+
+def test_calls_that_end_together_are_audited_in_separate_turns() -> None:
+    turns: list[int] = []
+
+    def audit(event: Event) -> None:
+        if isinstance(event, CommandEnded):
+            turns.append(loop_lag().turns)
+            time.sleep(2 * SHORT_TURN_SECS)
+
+    async def command_all() -> None:
+        async with DeviceSession() as session:
+            desk = Desk(session, VirtualClock())
+            async with desk.dispatcher:
+                sending = [
+                    asyncio.ensure_future(desk.dispatcher.send(desk.devices(each), ON, "device")) for each in "ab"
+                ]
+                begun = [await desk.begun(each) for each in "ab"]
+                desk.bus.listen(audit)
+                for each in begun:
+                    each.set_exception(Unreachable("it does not answer"))
+                await asyncio.wait(sending)
+
+    run(command_all())
+    assert len({*turns}) == 2
 
 
 @pytest.mark.parametrize(

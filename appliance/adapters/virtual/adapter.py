@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from appliance.adapters.base import Adapter, AdapterContext, CommandResult, HookRequest, Operation
 from appliance.adapters.virtual.kind import Virtual, VirtualDevice
 from appliance.errors import Invalid, MalformedRequest, NotFound
-from appliance.event_loop import in_steps
+from appliance.event_loop import in_steps, wait_for_short_turn
 from appliance.home.command_effects import changes_of
 from appliance.home.commands import Command
 from appliance.home.model import Device, DeviceKind, Info, Observation
@@ -128,6 +128,7 @@ class VirtualAdapter(Adapter):
         ]
         if different:
             await self._record(different)
+            await wait_for_short_turn()  # one write may end many calls
         await in_steps(self.clock, self._showing(changes))
 
     def _showing(self, changes: Mapping[str, Mapping[str, Value]]) -> Iterator[None]:

@@ -26,7 +26,7 @@ from tests.firmware.conftest import ROOT, digest
 
 PARTS = ("install.sh", "systemd/lares.service", "openwrt/lares.init")
 HUB = """
-import os, socket, sys
+import os, socket, sys, zipfile
 words, version, code, answer = sys.argv[1:], {version!r}, {code}, {answer!r}
 if "upgrade" in words:
     real = (
@@ -38,6 +38,12 @@ if "--version" in words:
     sys.exit(print("lares", version))
 if "check" in words:
     sys.exit(print("default.toml:1: unknown section") or code if code else 0)
+if "init" in words:
+    folder = os.path.join(words[-1], "config")
+    os.makedirs(folder, exist_ok=True)
+    with zipfile.ZipFile(sys.argv[0]) as archive, open(os.path.join(folder, "default.toml"), "wb") as file:
+        file.write(archive.read("site-packages/appliance/bundled/default.toml"))
+    sys.exit()
 if not answer:
     sys.exit("lares: it ends")
 place = os.path.join(os.environ["LARES_DATA_DIR"], "control.sock")

@@ -46,6 +46,9 @@ WHEN_CUT = b"""# coding: latin-1
 """
 """Text after the file's first line. If the file is truncated, Python shows this text as an invalid line."""
 
+DIGEST_CHARS = 64
+"""The length of the digest at the file's end."""
+
 Row = tuple[int, int, dict[str, list[str]]]
 """One or more files with equal content in a stream: their size, their CRC-32, and their paths by key."""
 
@@ -178,6 +181,17 @@ def write_archive(packed: Path, boot: Path, parts: Parts, oldest_glibc: str, fil
                 _add(archive, name, entries[name], zipfile.ZIP_DEFLATED)
             for name, blob in sorted(blobs.items()):
                 _add(archive, f"{name}.xz", blob, zipfile.ZIP_STORED)
+    seal(file)
+
+
+def seal(file: Path) -> None:
+    """Set the archive's comment to the SHA-256 of the other bytes of the file. `lares upgrade` verifies it."""
+    with zipfile.ZipFile(file, "a") as archive:
+        archive.comment = bytes(DIGEST_CHARS)
+    with file.open("r+b") as stream:
+        data = stream.read()[:-DIGEST_CHARS]
+        stream.seek(len(data))
+        stream.write(hashlib.sha256(data).hexdigest().encode())
 
 
 def _add(archive: zipfile.ZipFile, name: str, data: bytes, compression: int) -> None:

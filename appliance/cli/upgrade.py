@@ -8,6 +8,7 @@ import filecmp
 import hashlib
 import io
 import os
+import struct
 import subprocess
 import sys
 import zipfile
@@ -35,6 +36,21 @@ INSTALLER = "firmware/install.sh"
 
 MAX_FILE_BYTES = 256 << 20
 MAX_CHECKSUM_BYTES = 4096
+
+DIGEST_CHARS = 64
+"""The length of the digest at the end of each single file."""
+
+DAMAGED = (
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    EOFError,
+    NotImplementedError,
+    RuntimeError,
+    ValueError,
+    OSError,
+)
+"""The exceptions of `zipfile` for a damaged archive."""
 
 
 def upgrade(arguments: argparse.Namespace) -> int:
@@ -104,17 +120,22 @@ def _read_verified(file: Path) -> bytes:
 
 
 def _check_archive(data: bytes, file: Path) -> None:
-    """Raise `StartFailed` if the file is damaged or lacks the installation script."""
+    """Raise `StartFailed` if the file is damaged or lacks the installation script.
+
+    The archive's comment is the SHA-256 of the file's other bytes.
+    """
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             damaged = archive.testzip()
         _read_installer(data)
     except KeyError:
         raise StartFailed(f"{file} is not a lares.pyz of version 0.3.0 or later", os.EX_DATAERR) from None
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, UnicodeDecodeError) as error:
+    except DAMAGED as error:
         raise StartFailed(f"{file} is damaged or not lares.pyz; download it again ({error})", os.EX_DATAERR) from None
     if damaged is not None:
         raise StartFailed(f"{damaged} in {file} is damaged; download the file again", os.EX_DATAERR)
+    if hashlib.sha256(data[:-DIGEST_CHARS]).hexdigest().encode() != data[-DIGEST_CHARS:]:
+        raise StartFailed(f"{file} is damaged; download it again", os.EX_DATAERR)
 
 
 def _read_installer(data: bytes) -> str:

@@ -21,6 +21,9 @@ from typing import NoReturn
 import pytest
 
 from appliance.cli.main import main
+from appliance.cli.upgrade import _check_archive
+from appliance.errors import StartFailed
+from firmware.pack import seal
 from tests.fakes.programs import need
 from tests.firmware.conftest import ROOT, digest
 
@@ -72,6 +75,7 @@ def make_file(file: Path, version: str, *, code: int = 0, answer: str = "200 OK"
         archive.write(ROOT / "config" / "default.toml", "site-packages/appliance/bundled/default.toml")
         for name in PARTS:
             archive.write(ROOT / "firmware" / name, f"firmware/{name}")
+    seal(file)
     return file
 
 
@@ -395,6 +399,7 @@ def test_a_file_run_by_hand_keeps_its_previous_version_if_the_upgrade_is_killed(
         (["altered.pyz"], os.EX_DATAERR, "altered.pyz does not match altered.pyz.sha256; download both again"),
         (["short.pyz"], os.EX_DATAERR, "short.pyz is damaged or not lares.pyz; download it again"),
         (["rotten.pyz"], os.EX_DATAERR, "rotten.pyz is damaged"),
+        (["longer.pyz"], os.EX_DATAERR, "longer.pyz is damaged"),
         (["other.zip"], os.EX_DATAERR, "other.zip is not a lares.pyz of version 0.3.0 or later"),
         (["strict.pyz"], os.EX_CONFIG, "unknown section\nnothing was changed"),
         (["foreign.pyz"], os.EX_UNAVAILABLE, "this file needs CPython 3.99 on 64-bit Linux"),
@@ -416,10 +421,27 @@ def test_a_wrong_file_changes_nothing(hand: Path, words: list[str], code: int, s
         text = f"GLIBC = (2, 28)\nNEEDS = {needs!r}\nTARGETS = ('cpython-399-aarch64-linux-gnu',)\n"
         archive.writestr("lares_file.py", text)
         archive.write(ROOT / "firmware" / "install.sh", "firmware/install.sh")
+    seal(hand / "foreign.pyz")
+    (hand / "longer.pyz").write_bytes(good + b"x")
     before = {path: path.read_bytes() for path in hand.iterdir() if path.is_file()}
     found, message = by_hand(hand, *words)
     assert found == code and sentence in message and "Traceback" not in message, message
     assert {path: path.read_bytes() for path in hand.iterdir() if path.is_file()} == before
+
+
+def test_each_wrong_bit_and_each_other_length_is_found(tmp_path: Path) -> None:
+    file = tmp_path / "lares.pyz"
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("firmware/install.sh", "true\n")
+    file.write_bytes(b"#!/usr/bin/env python3\n" + file.read_bytes())
+    seal(file)
+    good = file.read_bytes()
+    _check_archive(good, file)
+    wrong = [good[:at] + bytes([good[at] ^ 1 << bit]) + good[at + 1 :] for at in range(len(good)) for bit in range(8)]
+    for data in [*wrong, good + b"x", b"x" + good, good[:-1], good[: len(good) // 2]]:
+        with pytest.raises(StartFailed) as failed:
+            _check_archive(data, file)
+        assert failed.value.exit_code == os.EX_DATAERR
 
 
 @pytest.mark.parametrize("call", ["fsync", "pwrite"])

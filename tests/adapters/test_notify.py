@@ -108,6 +108,27 @@ WEB: dict[str, tuple[str, tuple[str, str, dict[str, str], str]]] = {
         "headers = {{ content-type = 'application/x-www-form-urlencoded' }}",
         ("POST", "/", {}, "m=T%C3%BCr%20%22auf%22%5C%20%7Btitle%7D%20%3C%26%3E%20%C3%BCnd%0Anoch%2050%25&x=1"),
     ),
+    "a form without its type": (
+        "url = '{url}/'\nbody = 'm={{message}}&x=1'",
+        ("POST", "/", {"Content-Type": "application/x-www-form-urlencoded"}, "m=T%C3%BCr%20%22auf%22%5C%20"),
+    ),
+    "XML without its type": (
+        "url = '{url}/'\nbody = '<a>{{message}}</a>'",
+        (
+            "POST",
+            "/",
+            {"Content-Type": "application/xml; charset=utf-8"},
+            "&quot;auf&quot;\\ {title} &lt;&amp;&gt; ünd",
+        ),
+    ),
+    "HTML without its type": (
+        "url = '{url}/'\nbody = '<!DOCTYPE html><p>{{message}}</p>'",
+        ("POST", "/", {"Content-Type": "text/html; charset=utf-8"}, "&quot;auf&quot;\\ {title} &lt;&amp;&gt; ünd"),
+    ),
+    "a text with an equals sign": (
+        "url = '{url}/'\nbody = 'text = {{message}} & more'",
+        ("POST", "/", {"Content-Type": "text/plain; charset=utf-8"}, f"text = {HARD} & more"),
+    ),
     "a token that nothing names": (
         "url = '{url}/'\ntoken = 'tok/en-secret'",
         ("POST", "/", {"Authorization": f"Bearer {TOKEN}"}, HARD),

@@ -25,6 +25,9 @@ MAX_REASON_BYTES = 4096
 _REASONS = ("description", "errors", "errorDescription", "error", "message")
 """Fields of an error response that contain the reason, as in Telegram, Pushover, Gotify, ntfy, and other services."""
 
+_FORM = re.compile(r"[\w.\[\]-]+=[^\s&=]*(?:&[\w.\[\]-]+=[^\s&=]*)+")
+"""A template of a form, such as `m={message}&t={title}`."""
+
 DEFAULT_TITLE = "Lares"
 
 Texts = Mapping[str, str]
@@ -157,11 +160,23 @@ def _fill_body(body: str, texts: Texts, stated: str | None, *, is_plain: bool) -
     kind = (stated or "").lower()
     if "json" in kind or (stated is None and not is_plain and _is_json(body)):
         return "application/json", _fill_json(body, texts)
+    if stated is None and not is_plain:
+        kind = _kind_of(body)
     if "urlencoded" in kind:
         return kind, _fill(body, texts, lambda text: quote(text, safe=""))
     if "xml" in kind or "html" in kind:
         return kind, _fill(body, texts, lambda text: escape(text, {'"': "&quot;", "'": "&apos;"}))
     return "text/plain; charset=utf-8", _fill(body, texts, str)
+
+
+def _kind_of(body: str) -> str:
+    """Return the content type of a template that is XML, HTML, or a form. Otherwise, return an empty text."""
+    start = body.lstrip().lower()
+    if start.startswith(("<!doctype html", "<html")):
+        return "text/html; charset=utf-8"
+    if re.match(r"<[a-z?!]", start):
+        return "application/xml; charset=utf-8"
+    return "application/x-www-form-urlencoded" if _FORM.fullmatch(body.strip()) else ""
 
 
 def _is_json(body: str) -> bool:

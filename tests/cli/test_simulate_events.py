@@ -171,7 +171,7 @@ FAULTS = {
     "25:00 x:a power on": "the line must begin with a time, such as 18:00, 2026-12-24T18:00, or +90, not '25:00'",
     "2026-13-24T18:00 x:a power on": "the time of the event must be a time, such as 2026-12-24T18:00 (local time) or",
     "2026-12-23T18:00 x:a power on": "2026-12-23T18:00 is before the simulation begins; sort the lines by time",
-    "2026-12-26T18:00 x:a power on": "2026-12-26T18:00 is after the end of the simulation; increase --hours",
+    "2026-12-26T18:00 x:a power on": "2026-12-26T18:00 is after the end of the simulation; simulate more hours",
     "18:00 x:a powr on": "'powr' is not an attribute; did you mean power?",
     "18:00 x:a power maybe": "power must be one of on, off, not 'maybe'",
     "18:00 x:a brightness 101": "brightness must be an integer from 0 to 100, not 101",
@@ -193,6 +193,13 @@ def test_every_bad_line_is_listed_with_its_problem(tmp_path: Path) -> None:
     for number, (line, sentence) in enumerate(zip(expected, FAULTS.values(), strict=True), 2):
         assert line.startswith(f"lares: events.txt:{number}: "), line
         assert sentence in line, line
+
+
+def test_a_time_of_day_that_is_out_of_order_is_named(tmp_path: Path) -> None:
+    furnish(tmp_path, BERLIN, LIT)
+    result = simulate(tmp_path, "18:00 x:lamp power on\n17:00 x:lamp power off", "--from", "2026-12-24", "--run")
+    sentence = "17:00 is after the end of the simulation; sort the lines by time"
+    assert (result.code, result.err) == (65, f"lares: events.txt:2: {sentence}\n")
 
 
 @pytest.mark.parametrize(

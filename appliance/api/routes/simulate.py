@@ -32,7 +32,7 @@ def _hours(value: Any) -> float:
 def _events(value: Any) -> str:
     lines = value if isinstance(value, list) else [value]
     if not all(isinstance(line, str) for line in lines):
-        raise checks.Mismatch("a text or an array of lines", value)
+        raise Invalid("must be a text or an array of texts, with one event per line")
     if sum(map(len, lines)) > MAX_EVENTS_CHARS:
         raise Invalid(f"must not have more than {MAX_EVENTS_CHARS} characters")
     return "\n".join(lines)

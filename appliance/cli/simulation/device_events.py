@@ -105,7 +105,9 @@ def read_events(
                 what = "the simulation begins" if latest == start else "the previous event"
                 raise Invalid(f"{words[0]} is before {what}; sort the lines by time, beginning at --from")
             if event.at >= end:
-                raise Invalid(f"{words[0]} is after the end of the simulation; increase --hours")
+                is_earlier = _TIME_OF_DAY.match(words[0]) and _instant(words[0], locale, start) < latest
+                hint = "sort the lines by time" if is_earlier else "simulate more hours"
+                raise Invalid(f"{words[0]} is after the end of the simulation; {hint}")
         except Invalid as fault:
             faults.append((number, str(fault)))
             continue

@@ -205,6 +205,14 @@ def test_new_mqtt_devices_beyond_the_limit_are_omitted(home: Path, tmp_path: Pat
     assert "skipped   5 of 2005 new MQTT devices: Lares supports at most 2000 devices of a broker" in result.out
 
 
+def test_helpers_with_the_same_variable_name_are_numbered(home: Path, tmp_path: Path) -> None:
+    (tmp_path / "ha").mkdir()
+    (tmp_path / "ha" / "configuration.yaml").write_text("input_boolean: {ü: {initial: on}, ö: {initial: off}}")
+    assert bring(home, tmp_path / "ha").code == 0
+    names = [key for key in read_document(home / "data").values if key.startswith("variable/")]
+    assert len(names) == 2, names
+
+
 UNSTORABLE = {
     "input_number: {a: {min: 0, max: 1, initial: .nan}}": "variable a = NaN: the value cannot be stored as JSON",
     "input_number: {a: {min: 0, max: 1, initial: .inf}}": "variable a = Infinity: the value cannot be stored as JSON",

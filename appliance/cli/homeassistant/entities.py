@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import count
 from typing import Any
 
 from msgspec import Struct
@@ -141,6 +142,10 @@ class Entities:
         self._slugs = DeviceSlugs()
         helpers = {*installation.entities, *installation.helpers}
         self._helper_names = Counter(each.partition(".")[2] for each in helpers if each.split(".")[0] in HELPERS)
+        self._variables: dict[str, str] = {}
+        self._used_names: set[str] = set()
+        for helper in sorted(installation.helpers):
+            self.variable(helper)
         self._known = KnownDevices(known.values())
         self._by_registry_id = {each.id: each for each in installation.entities.values() if each.id}
         self._tasmota = {each.device_id for each in installation.entities.values() if each.platform == "tasmota"}
@@ -271,9 +276,14 @@ class Entities:
 
     def variable(self, entity_id: str) -> str:
         """Return the variable's name: the object id. If several helpers have the same object id, the name also
-        contains the domain."""
-        domain, _, name = entity_id.partition(".")
-        return slug(f"{domain}.{name}" if self._helper_names[name] > 1 else name)[:64]
+        contains the domain. If the name is already used, add a number."""
+        if entity_id not in self._variables:
+            domain, _, name = entity_id.partition(".")
+            base = slug(f"{domain}.{name}" if self._helper_names[name] > 1 else name)[:60]
+            numbered = (f"{base}_{number}" if number > 1 else base for number in count(1))
+            self._variables[entity_id] = next(each for each in numbered if each not in self._used_names)
+            self._used_names.add(self._variables[entity_id])
+        return self._variables[entity_id]
 
     def _attribute(self, entity: HaEntity) -> str | None:
         """Return the capability for the entity's state, or None."""

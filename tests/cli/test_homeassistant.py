@@ -213,6 +213,13 @@ def test_helpers_with_the_same_variable_name_are_numbered(home: Path, tmp_path: 
     assert len(names) == 2, names
 
 
+def test_scripts_that_are_not_a_mapping_are_reported(home: Path, tmp_path: Path) -> None:
+    (tmp_path / "ha").mkdir()
+    (tmp_path / "ha" / "configuration.yaml").write_text("script: [1]")
+    result = bring(home, tmp_path / "ha")
+    assert "skipped   script (configuration.yaml): this part is not a YAML mapping" in result.out
+
+
 UNSTORABLE = {
     "input_number: {a: {min: 0, max: 1, initial: .nan}}": "variable a = NaN: the value cannot be stored as JSON",
     "input_number: {a: {min: 0, max: 1, initial: .inf}}": "variable a = Infinity: the value cannot be stored as JSON",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +54,8 @@ class Configuration:
 
     def read_scripts(self) -> Iterator[tuple[str, str, Any]]:
         for file, content in self._contents("script"):
+            if content is not None and not isinstance(content, Mapping):
+                yield file, "", content
             for id_, each in as_mapping(content).items():
                 yield f"{file}, {id_}", str(id_), with_blueprint(self._folder, each, "script")
 

@@ -8,11 +8,9 @@ import filecmp
 import hashlib
 import io
 import os
-import struct
 import subprocess
 import sys
 import zipfile
-import zlib
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -39,18 +37,6 @@ MAX_CHECKSUM_BYTES = 4096
 
 DIGEST_CHARS = 64
 """The length of the digest at the end of each single file."""
-
-DAMAGED = (
-    zipfile.BadZipFile,
-    zlib.error,
-    struct.error,
-    EOFError,
-    NotImplementedError,
-    RuntimeError,
-    ValueError,
-    OSError,
-)
-"""The exceptions of `zipfile` for a damaged archive."""
 
 
 def upgrade(arguments: argparse.Namespace) -> int:
@@ -120,22 +106,11 @@ def _read_verified(file: Path) -> bytes:
 
 
 def _check_archive(data: bytes, file: Path) -> None:
-    """Raise `StartFailed` if the file is damaged or lacks the installation script.
-
-    The archive's comment is the SHA-256 of the file's other bytes.
-    """
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            damaged = archive.testzip()
-        _read_installer(data)
-    except KeyError:
-        raise StartFailed(f"{file} is not a lares.pyz of version 0.3.0 or later", os.EX_DATAERR) from None
-    except DAMAGED as error:
-        raise StartFailed(f"{file} is damaged or not lares.pyz; download it again ({error})", os.EX_DATAERR) from None
-    if damaged is not None:
-        raise StartFailed(f"{damaged} in {file} is damaged; download the file again", os.EX_DATAERR)
+    """Raise `StartFailed` if the file is damaged or another file. The last bytes of each single file are the SHA-256
+    of all bytes before them."""
     if hashlib.sha256(data[:-DIGEST_CHARS]).hexdigest().encode() != data[-DIGEST_CHARS:]:
-        raise StartFailed(f"{file} is damaged; download it again", os.EX_DATAERR)
+        message = "is damaged, or not a lares.pyz of version 0.3.0 or later; download it again"
+        raise StartFailed(f"{file} {message}", os.EX_DATAERR)
 
 
 def _read_installer(data: bytes) -> str:

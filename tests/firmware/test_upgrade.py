@@ -27,6 +27,7 @@ from firmware.pack import seal
 from tests.fakes.programs import need
 from tests.firmware.conftest import ROOT, digest
 
+DAMAGED = "is damaged, or not a lares.pyz of version 0.3.0 or later; download it again"
 PARTS = ("install.sh", "systemd/lares.service", "openwrt/lares.init")
 HUB = """
 import os, socket, sys, zipfile
@@ -397,10 +398,10 @@ def test_a_file_run_by_hand_keeps_its_previous_version_if_the_upgrade_is_killed(
         (["--rollback"], os.EX_NOINPUT, "there is no previous version"),
         (["missing.pyz"], os.EX_NOINPUT, "missing.pyz cannot be read: No such file or directory"),
         (["altered.pyz"], os.EX_DATAERR, "altered.pyz does not match altered.pyz.sha256; download both again"),
-        (["short.pyz"], os.EX_DATAERR, "short.pyz is damaged or not lares.pyz; download it again"),
-        (["rotten.pyz"], os.EX_DATAERR, "rotten.pyz is damaged"),
-        (["longer.pyz"], os.EX_DATAERR, "longer.pyz is damaged"),
-        (["other.zip"], os.EX_DATAERR, "other.zip is not a lares.pyz of version 0.3.0 or later"),
+        (["short.pyz"], os.EX_DATAERR, f"short.pyz {DAMAGED}"),
+        (["rotten.pyz"], os.EX_DATAERR, f"rotten.pyz {DAMAGED}"),
+        (["longer.pyz"], os.EX_DATAERR, f"longer.pyz {DAMAGED}"),
+        (["other.zip"], os.EX_DATAERR, f"other.zip {DAMAGED}"),
         (["strict.pyz"], os.EX_CONFIG, "unknown section\nnothing was changed"),
         (["foreign.pyz"], os.EX_UNAVAILABLE, "this file needs CPython 3.99 on 64-bit Linux"),
     ],

@@ -25,7 +25,6 @@ from appliance.cli.log_output import one_line
 from appliance.cli.named_files import open_named
 from appliance.cli.record_checks import check_record
 from appliance.errors import Invalid, StartFailed
-from appliance.store.disk import reason_of
 from appliance.store.document_files import MIGRATIONS
 from appliance.store.file_format import STORE_FORMAT
 from appliance.store.month_files import HISTORY_FOLDER
@@ -120,7 +119,7 @@ def pack(archive: Archive) -> bytes:
         return _compress(members, archive.months)
     except OSError as error:
         raise StartFailed(
-            f"{error.filename or 'history'} cannot be read: {reason_of(error)}", os.EX_NOINPUT
+            f"{error.filename or 'history'} cannot be read: {error.strerror or error}", os.EX_NOINPUT
         ) from None
 
 
@@ -131,7 +130,7 @@ def opened(file: Path) -> Iterator[Archive]:
         try:
             packed = stack.enter_context(open_named(file))
         except OSError as error:
-            raise StartFailed(f"{file} cannot be read: {reason_of(error)}", os.EX_NOINPUT) from None
+            raise StartFailed(f"{file} cannot be read: {error.strerror or error}", os.EX_NOINPUT) from None
         yield _read(packed, file)
 
 

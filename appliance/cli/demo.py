@@ -32,7 +32,7 @@ from appliance.cli.paths import CONFIG_FILE, make_data_dir
 from appliance.cli.process.output_writer import unblock
 from appliance.cli.process.serve import serve, when_ready
 from appliance.cli.run import run
-from appliance.cli.terminal import check_reader, say
+from appliance.cli.terminal import check_reader, say, visible
 from appliance.config import Config
 from appliance.event_loop import run as run_loop
 from appliance.home.events import Event
@@ -184,7 +184,7 @@ def _print_at_once(text: str) -> None:
     """Print without waiting for the reader. End the demo if standard output has no reader."""
     try:
         check_reader()
-        say(*text.split("\n"))
+        sys.stdout.write("".join(f"{visible(line)}\n" for line in text.split("\n")))  # a flush would wait
     except BrokenPipeError:
         discard(sys.stdout)
         _end()

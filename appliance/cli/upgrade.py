@@ -22,7 +22,7 @@ from appliance.cli.paths import HubPaths
 from appliance.cli.single_file import running_file
 from appliance.cli.terminal import say, write
 from appliance.errors import StartFailed
-from appliance.store.disk import Disk, for_its_user, write_file
+from appliance.store.disk import Disk, for_its_user, reason_of, write_file
 from appliance.store.lock import holder_of
 
 INSTALLED = Path("/opt/lares/lares.pyz")
@@ -126,7 +126,7 @@ def _sibling_of(target: Path, word: str) -> Path:
 
 def _not_written(target: Path, error: OSError) -> StartFailed:
     """Return the error for a folder that is full or not writable."""
-    reason = (error.strerror or str(error)).lower()
+    reason = reason_of(error).lower()
     return StartFailed(f"{target} cannot be replaced: {reason}; the current version is unchanged", os.EX_CANTCREAT)
 
 

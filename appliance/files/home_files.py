@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import errno
 import hashlib
 import logging
 import os
@@ -33,7 +32,6 @@ from appliance.tables.fields import line_at
 from appliance.tables.toml_lines import line_finder
 from appliance.tasks import Tasks
 
-_REFUSED = frozenset({errno.EACCES, errno.EPERM})
 _PERMISSION_HINT = '; allow the hub to write its files, as "Edit on the page" in docs/systemd.md describes'
 
 
@@ -241,7 +239,7 @@ class HomeFiles:
         try:
             await self._run(work)
         except OSError as error:
-            hint = _PERMISSION_HINT if error.errno in _REFUSED else ""
+            hint = _PERMISSION_HINT if isinstance(error, PermissionError) else ""
             raise StoreFailed(
                 f"{location.path} cannot be written: {reason_of(error)}; nothing was changed{hint}"
             ) from None

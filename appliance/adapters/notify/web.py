@@ -157,11 +157,9 @@ def shortened(text: str, max_units: int, encoding: str) -> str:
 
 def _fill_body(body: str, texts: Texts, stated: str | None, *, is_plain: bool) -> tuple[str, str]:
     """Return the content type, and the body with the texts escaped for this type."""
-    kind = (stated or "").lower()
-    if "json" in kind or (stated is None and not is_plain and _is_json(body)):
+    kind = _kind_of(body) if stated is None and not is_plain else (stated or "").lower()
+    if "json" in kind:
         return "application/json", _fill_json(body, texts)
-    if stated is None and not is_plain:
-        kind = _kind_of(body)
     if "urlencoded" in kind:
         return kind, _fill(body, texts, lambda text: quote(text, safe=""))
     if "xml" in kind or "html" in kind:
@@ -170,7 +168,9 @@ def _fill_body(body: str, texts: Texts, stated: str | None, *, is_plain: bool) -
 
 
 def _kind_of(body: str) -> str:
-    """Return the content type of a template that is XML, HTML, or a form. Otherwise, return an empty text."""
+    """Return the content type of a template that is JSON, XML, HTML, or a form. Otherwise, return an empty text."""
+    if _is_json(body):
+        return "application/json"
     start = body.lstrip().lower()
     if start.startswith(("<!doctype html", "<html")):
         return "text/html; charset=utf-8"

@@ -14,7 +14,7 @@ import orjson
 from msgspec import Struct
 
 from appliance.adapters.mqtt.announcements.announced_devices import MAX_BROKER_DEVICES
-from appliance.automations.variables import MAX_VARIABLES, check_capacity, check_variable, variable_sizes
+from appliance.automations.variables import MAX_VARIABLES, check_capacity, variable_sizes
 from appliance.cli.homeassistant.entities import Entities
 from appliance.cli.homeassistant.installation import Installation
 from appliance.cli.homeassistant.known_devices import KnownDevice
@@ -176,9 +176,8 @@ def _excess_of(item: Item, sizes: dict[str, int]) -> str | None:
     """Return the reason if the variables leave no room for the item, or None. Add a new variable to `sizes`."""
     if not item.key.startswith(VARIABLE_PREFIX):
         return None
-    name = item.key.removeprefix(VARIABLE_PREFIX)
+    name, size = item.key.removeprefix(VARIABLE_PREFIX), len(orjson.dumps(item.value["value"]))
     try:
-        size = check_variable(name, item.value["value"])
         check_capacity(name, size, sizes)
     except Invalid as fault:
         return str(fault)

@@ -43,9 +43,11 @@ def load_zone(name: str) -> ZoneInfo:
 
 def read_zone(name: str, folder: Path = TZDATA) -> bytes:
     """Return the zone's data."""
-    path, start, size = find_zone(name, folder)
     joined = _open_joined(folder)
-    return path.read_bytes() if joined is None else os.pread(joined.descriptor, size, start)
+    if joined is None:
+        return (folder / "zoneinfo" / name).read_bytes()
+    start, size = joined.places[name]
+    return os.pread(joined.descriptor, size, joined.start + start)
 
 
 def find_zone(name: str, folder: Path = TZDATA) -> tuple[Path, int, int]:

@@ -7,6 +7,7 @@ import pytest
 from appliance.errors import ScriptFailed
 from appliance.lua.running.run_limits import RunLimits
 from appliance.lua.running.worker_pool import WorkerPool
+from appliance.lua.text.hints import MAX_SEARCHED_TOKENS
 from appliance.tables.checks import Function
 from tests.lua.bench import FILE, Notes, ended, file, open_pool, run, start
 
@@ -85,6 +86,7 @@ AT_LOAD: tuple[tuple[str, int, str], ...] = (
         1,
         "unexpected symbol near ','",
     ),
+    (f"return {{ a = function() {'x() ' * MAX_SEARCHED_TOKENS} end, b = , }}", 1, "unexpected symbol near ','"),
     (
         'return {\n  name = "x,\n}',
         2,

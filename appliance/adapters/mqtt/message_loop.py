@@ -93,7 +93,7 @@ class MessageLoop:
         self._reports = FaultReports(publish, clock)
 
     async def run_session(self, connection: BrokerConnection) -> None:
-        """Build devices and process messages until the connection is lost."""
+        """Announce the hub, and build the announced devices, until the connection is lost."""
         self.inbox.clear()
         self._retained.clear()
         self._budget.clear()

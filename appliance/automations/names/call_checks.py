@@ -60,9 +60,9 @@ def _check(call: LiteralCall, specs: SpecsOf) -> None:
     if call.object == "ctx":
         _check_types(call, (first, second, third))
         _check_name(call.method, first)
-        if call.method in COMMANDS:
-            _check_fields(second)
     if call.method in COMMANDS:
+        if call.object == "ctx":
+            _check_fields(second)
         device_id = first if call.method == "command" else None
         _check_command(second, specs.get(device_id) if isinstance(device_id, str) else None, device_id)
     elif call.method == "wait_for":

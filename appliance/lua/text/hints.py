@@ -68,7 +68,9 @@ def _unclosed(_: re.Match[str], context: ErrorContext) -> str | None:
     """Return a hint if the file has too few `end`s. Lua reports the error only after the last `end`, for example at
     the comma after a function."""
     opened, else_if_line, before = 0, 0, NO_TOKEN
-    for token in islice(tokens_of(context.text), MAX_SEARCHED_TOKENS):
+    for number, token in enumerate(tokens_of(context.text)):
+        if number == MAX_SEARCHED_TOKENS:
+            return None  # the rest of the file may contain the `end`s
         if token.kind == "name":
             if token.word == "if" and before.word == "else" and before.line == token.line:
                 else_if_line = else_if_line or token.line

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime
+from itertools import islice
 from typing import Any
 
 from msgspec import Struct
@@ -248,6 +249,7 @@ class ValueOfSensor(Template, frozen=True, gc=False):
 
     id: str
     path: JsonPath
+    announced: Template
 
     def render(self, names: Mapping[str, Any], now: datetime) -> str:
         """Return the text, which is `None` if the sensor has failed. Raise `ValueMissing` if the message contains no
@@ -257,22 +259,23 @@ class ValueOfSensor(Template, frozen=True, gc=False):
             sensors = _value_at(message, prefix)
             if not isinstance(sensors, dict):
                 continue
-            for name, each in list(sensors.items())[:MAX_KEYS]:
+            for name, each in islice(sensors.items(), MAX_KEYS):
                 if isinstance(each, dict) and name.startswith(_RENUMBERED) and "Id" in each:
                     if each["Id"] == self.id:
                         return at_paths((*prefix, name, *self.path[1:])).render(names, now)
                     has_others = True
         if has_others:
             return "None"
-        return at_paths(("StatusSNS", *self.path), self.path).render(names, now)
+        return self.announced.render(names, now)
 
 
 def value_of(sensors: Mapping[str, Any], path: JsonPath) -> Template:
     """Return the template for the value at this path of the announced sensors."""
+    announced = at_paths(("StatusSNS", *path), path)
     id_ = _value_at(sensors, (path[0], "Id"))
     if str(path[0]).startswith(_RENUMBERED) and isinstance(id_, str) and id_ and path[1:] != ("Id",):
-        return ValueOfSensor(id_, path)
-    return at_paths(("StatusSNS", *path), path)
+        return ValueOfSensor(id_, path, announced)
+    return announced
 
 
 def _value_at(value: Any, path: JsonPath) -> Any:

@@ -7,7 +7,7 @@ import pytest
 from appliance.errors import ScriptFailed
 from appliance.lua.running.run_limits import RunLimits
 from appliance.lua.running.worker_pool import WorkerPool
-from appliance.lua.text.hints import MAX_SEARCHED_TOKENS
+from appliance.lua.text.hints import MAX_SEARCHED_TOKENS, ErrorContext, hint_of
 from appliance.tables.checks import Function
 from tests.lua.bench import FILE, Notes, ended, file, open_pool, run, start
 
@@ -86,7 +86,6 @@ AT_LOAD: tuple[tuple[str, int, str], ...] = (
         1,
         "unexpected symbol near ','",
     ),
-    (f"return {{ a = function() {'x() ' * MAX_SEARCHED_TOKENS} end, b = , }}", 1, "unexpected symbol near ','"),
     (
         'return {\n  name = "x,\n}',
         2,
@@ -137,6 +136,13 @@ async def test_a_file_that_cannot_be_described_fails_with_the_line_and_the_error
             await pool.describe(file(text))
         assert str(failure.value).startswith(f"{FILE}:{line}: ") and message in str(failure.value)
         assert (failure.value.file, failure.value.line) == (FILE, line)
+
+
+async def test_an_end_beyond_the_searched_tokens_is_not_missing() -> None:
+    calls = "x() " * MAX_SEARCHED_TOKENS
+    for body in ("while 1 do if 2 then end end for i = 1, 2 do end", calls):
+        text = f"return {{ a = function() {body} end, b = , }}".encode()
+        assert hint_of(ErrorContext(message="unexpected symbol near ','", text=text)) == ""
 
 
 async def test_a_file_without_execute_fails_when_it_is_run(pool: WorkerPool) -> None:

@@ -578,3 +578,12 @@ def test_a_path_in_a_message_that_is_not_json_is_missing() -> None:
     for text in ("{{ value_json.a }}", "{{ (value_json.a) }}"):
         with pytest.raises(ValueMissing):
             render(text, value="x")
+
+
+def test_a_value_has_at_most_32_levels() -> None:
+    def nested(levels: int) -> str:
+        return "{{ " + "[" * levels + "]" * levels + " | to_json }}"
+
+    assert render(nested(32)) == "[" * 32 + "]" * 32
+    with pytest.raises(TemplateFailed, match="nested more than 32 levels deep"):
+        render(nested(33))

@@ -70,7 +70,7 @@ def weight(value: Any, allowed: int = MAX_WEIGHT, depth: int = 0) -> int:
     if isinstance(value, str):
         total = 1 + len(value) // 8
     elif isinstance(value, list | tuple | dict):
-        if depth > MAX_VALUE_DEPTH:
+        if depth >= MAX_VALUE_DEPTH:
             raise TemplateFailed(f"creates a value nested more than {MAX_VALUE_DEPTH} levels deep")
         total = 1 + len(value)
         if total <= allowed:

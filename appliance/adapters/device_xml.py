@@ -23,7 +23,8 @@ T = TypeVar("T")
 _DECLARED = re.compile(rb"""\s*<\?xml[^>]*encoding=["']([\w.-]+)["']""")
 _FORBIDDEN = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]|\xef\xbf[\xbe\xbf]")
 _REFERENCE = re.compile(rb"&#(?:([0-9]{1,10})|[xX]([0-9a-fA-F]{1,8}));")
-_AMPERSAND = re.compile(rb"&(?!#?\w{1,31};)")
+_AMPERSAND = re.compile(rb"&(?!(?:amp|lt|gt|quot|apos|#[0-9]{1,10}|#x[0-9a-fA-F]{1,8});)")
+"""Matches an ampersand outside of XML's references. It is escaped, so that an entity of HTML remains as text."""
 
 
 def parse_xml(text: bytes) -> Element:
@@ -51,7 +52,7 @@ async def parse_at_once_or_apart(parse: Callable[[bytes], T], text: bytes) -> T:
 
 
 def _repaired(text: bytes) -> bytes:
-    """Remove forbidden characters and references to them, escape bare ampersands, and replace broken UTF-8.
+    """Remove forbidden characters and references to them, escape other ampersands, and replace broken UTF-8.
 
     The text must be UTF-16 with a byte order mark, or an encoding with one byte per ASCII character.
     """

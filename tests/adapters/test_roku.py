@@ -129,7 +129,6 @@ NOT_XML: Sequence[bytes] = (
     b"<device-info><power-mode>PowerOn</power-mode>",
     b"<device-info><a><b></a></b></device-info>",
     b"<device-info/><device-info/>",
-    b"<device-info>&power;</device-info>",
     b'<?xml version="1.0" encoding="klingon"?><device-info/>',
     b'<?xml version="1.0" encoding="shift_jis"?><device-info/>',
     b'<?xml version="1.0" encoding="base64"?><device-info/>',
@@ -170,6 +169,8 @@ OTHER_ROOTS: Sequence[str] = (
         (b"D\xffen", "D\ufffden"),
         (b"Den & Kitchen", "Den & Kitchen"),
         (b"Den &amp; Kitchen&#233;", "Den & Kitchen\xe9"),
+        (b"Caf&eacute; &lt;1&gt;", "Caf&eacute; <1>"),
+        (b"Den&#xZZ;&#X41;&#12345678901;&#x41;", "Den&#xZZ;&#X41;&#12345678901;A"),
     ],
 )
 async def test_an_invalid_name_is_repaired(adapter: RokuAdapter, tv: TvSimulator, name: bytes, shown: str) -> None:
@@ -383,6 +384,7 @@ def _xml(inside: str) -> bytes:
         ("<power-mode>DisplayOff</power-mode>", "DisplayOff", False),
         ("<power-mode>poweron</power-mode>", "poweron", False),
         ("<power-mode></power-mode>", "", False),
+        ("<power-mode>&power;</power-mode>", "&power;", False),
         ("", None, True),
         ("<is-stick><power-mode>Ready</power-mode></is-stick>", None, True),
         ("<!-- <power-mode>Ready</power-mode> --><?power-mode Ready?>", None, True),

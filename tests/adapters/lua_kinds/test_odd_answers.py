@@ -200,7 +200,7 @@ XML: tuple[tuple[bytes, str | None], ...] = (
     (b"<a>&#1;x&#x0B;&#65;&#x42;&#0;&#55296;&#1114112;&#99999999;</a>", "xAB"),
     (b"<a>caf\xe9</a>", "caf\ufffd"),
     (b"<a>Tom & Jerry &amp; &#65;</a>", "Tom & Jerry & A"),
-    (b"<a>Tom & Jerry&nbsp;</a>", None),
+    (b"<a>Tom & Jerry&nbsp;</a>", "Tom & Jerry&nbsp;"),
     (b"<?xml version='1.0' encoding='iso-8859-1'?><a>caf\xe9\x01</a>", "café"),
     (b"<a>\xef\xbf\xbfx\xef\xbf\xbe\xed\xa0\x80</a>", "x\ufffd\ufffd\ufffd"),
     ("<?xml version='1.0' encoding='utf-16'?><a>x</a>".encode("utf-16"), "x"),

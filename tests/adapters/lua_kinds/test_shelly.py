@@ -121,6 +121,8 @@ async def test_a_shelly_that_is_busy_or_updates_is_still_a_shelly(pool: WorkerPo
 
     plug.odd["/rpc"] = refuse_first
     assert await it.command("switch:0", "power", "on") is None and len(calls) == 2
+    calls.clear()
+    assert "the Shelly refuses: busy" in str(await it.command("switch:0", "power", "toggle")) and len(calls) == 1
     plug.odd["/rpc/Shelly.GetStatus"] = {"status": "Updating"}
     with pytest.raises(
         AdapterFailed, match=r'at this address answers "Updating" \(/rpc/Shelly.GetStatus: status 200, w'

@@ -318,13 +318,13 @@ local function read_config(ctx)
   return answer.status == 200 and config or {}
 end
 
--- Call a method. A busy Shelly can answer error 429 with status 200. It has not executed the method then, so the call is
--- repeated once without a pause, even if the method must not run twice.
-local TOO_MANY = 429
+-- Call a method. A busy Shelly can answer error 429 with status 200. The call is then repeated once, unless a second
+-- execution would have a further effect.
+local TOO_MANY, RELATIVE = 429, { Toggle = true, Trigger = true }
 local function call(ctx, method, parameters, timeout_secs)
   local request = { method = "POST", path = "/rpc", timeout_secs = timeout_secs, json = { id = 1, method = method, params = parameters } }
   local answer = ctx:http(request)
-  if part(answer.json, "error").code == TOO_MANY then return ctx:http(request) end
+  if part(answer.json, "error").code == TOO_MANY and not RELATIVE[method:match("%a+$")] then return ctx:http(request) end
   return answer
 end
 

@@ -403,7 +403,7 @@ class Hub:
         scripts = Scripts(
             self.pool.compile, folder_of(self._config.scripts, self._config.root), self._name_collector.inspect
         )
-        scenes, automations, sections = self.scenes.catalog, self.automations, self.adapter_sections
+        scenes, automations, sections = self.scenes, self.automations, self.adapter_sections
         reloader, refusal = partial(Reloader, bus=self.bus, clock=self.clock), self._find_refusal
         reloaders = (
             reloader("adapters", sections.reload, more=lambda: sections.last_changes),

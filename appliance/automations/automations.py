@@ -21,7 +21,6 @@ from appliance.automations.names.home_names import HomeNames
 from appliance.automations.safe_mode import SAFE_SECS, SafeMode
 from appliance.automations.timers import NO_DEVICES
 from appliance.clock import Clock
-from appliance.errors import Fault
 from appliance.history.execution_history import ExecutionEntry
 from appliance.history.period import Period
 from appliance.home.bus import Bus
@@ -96,19 +95,6 @@ class Automations(ExecutableFiles[AutomationDefinition]):
     async def __aexit__(self, *_: object) -> None:
         await self._stack.aclose()
 
-    async def reload(self) -> tuple[int, list[Fault]]:
-        """Load all files if all are valid. An unchanged trigger keeps its waits and its schedule."""
-        count, faults = await self.catalog.reload()
-        if not faults:
-            self._arm("the automations were reloaded")
-        return count, faults
-
-    async def reload_valid(self) -> int:
-        """Load the valid files; see `Catalog.reload_valid`."""
-        count = await self.catalog.reload_valid()
-        self._arm("the automations were reloaded")
-        return count
-
     def hold_until(self, have_started: Callable[[], bool], bus: Bus) -> None:
         """Delay all timers and schedules until every adapter has started, because devices are offline until then."""
         if have_started():
@@ -169,6 +155,14 @@ class Automations(ExecutableFiles[AutomationDefinition]):
 
     def figures(self) -> dict[str, Any]:
         return {**super().figures(), "each": self.due_times.figures()}
+
+    def _use_loaded_files(self) -> None:
+        """Use the loaded files. An unchanged trigger keeps its waits and its schedule."""
+        super()._use_loaded_files()
+        self._arm("the automations were reloaded")
+        for definition in self.catalog.list_definitions():
+            if not self.states.of(definition.id).is_enabled:
+                self.executor.skip_waiting(definition.id, DISABLED.reason)
 
     def _arm(self, because: str) -> None:
         """Activate the triggers. End a safe mode that began after crashes."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Generic
 
+from appliance.errors import Fault
 from appliance.history.execution_history import ExecutionEntry
 from appliance.history.period import Period
 from appliance.lua.files.catalog import Catalog, T
@@ -16,6 +17,22 @@ class ExecutableFiles(Generic[T]):
     def __init__(self, catalog: Catalog[T], executor: Executor) -> None:
         self.catalog = catalog
         self.executor = executor
+
+    async def reload(self) -> tuple[int, list[Fault]]:
+        """Load all files if all are valid; see `Catalog.reload`."""
+        count, faults = await self.catalog.reload()
+        if not faults:
+            self._use_loaded_files()
+        return count, faults
+
+    async def reload_valid(self) -> int:
+        """Load the valid files; see `Catalog.reload_valid`."""
+        count = await self.catalog.reload_valid()
+        self._use_loaded_files()
+        return count
+
+    def _use_loaded_files(self) -> None:
+        self.executor.use_sources({each.definition.id: each.source for each in self.catalog.list_files()})
 
     def cancel(self, id_: str) -> int:
         """Cancel the file's executions, even if a reload has removed the file. Return the number of cancelled

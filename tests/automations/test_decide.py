@@ -319,3 +319,39 @@ async def test_an_automation_that_waits_for_room_does_not_start_after_it_was_swi
         await it.drain()
         assert not it.stage.plays and not it.parts.executor.list_executions("a")
         assert it.outcomes() == [("skipped", "disabled: the automation is switched off")] * 2
+
+
+@pytest.mark.parametrize(("has_room", "unstarted"), [(True, 1), (False, 2)])
+@pytest.mark.parametrize(
+    ("edited", "reason"),
+    [
+        ({"name": "New"}, None),
+        ({"trigger": {"type": "variable_change", "name": "x"}}, None),
+        ({"enabled": False}, "disabled: the automation is switched off"),
+        (None, "its file was deleted"),
+    ],
+)
+async def test_a_reload_applies_to_executions_that_have_not_started(
+    tmp_path: Path, edited: dict[str, Any] | None, reason: str | None, *, has_room: bool, unstarted: int
+) -> None:
+    queued, other = automation(TICK, mode="queued"), automation(id_="b")
+    async with bench(tmp_path, queued, other) as it:
+        await hold(it)
+        if not has_room:
+            it.stage.room.clear()
+        for _ in range(2):
+            report_error(it)
+        earlier = [*it.stage.plays]
+        await it.reload(*([] if edited is None else [{**queued, **edited}]), other)
+        it.stage.room.set()
+        it.stage.ends_at_once = True
+        for play in earlier:
+            play.end()
+        await it.drain()
+        later = [play.source.text for play in it.stage.plays[len(earlier) :]]
+        if edited is None:
+            await it.reload(queued, other)
+        if reason is None:
+            assert later == [it.parts.catalog.get("a").source.text] * unstarted
+        else:
+            assert not later and it.outcomes().count(("skipped", reason)) == unstarted

@@ -50,8 +50,9 @@ ON = {"type": "device_state_change", "device_id": LAMP, "attribute": "power", "e
 class Play:
     counted_secs = 0.0
 
-    def __init__(self, name: str, event: Mapping[str, Any]) -> None:
+    def __init__(self, name: str, source: Source, event: Mapping[str, Any]) -> None:
         self.name = name.removeprefix("automation:")
+        self.source = source
         self.event = event
         self.over: asyncio.Future[Failure] = asyncio.get_running_loop().create_future()
 
@@ -95,7 +96,7 @@ class Stage:
         await self.room.wait()
 
     def begin(self, source: Source, context: Any, event: Mapping[str, Any], *, name: str) -> Play:
-        play = Play(name, event)
+        play = Play(name, source, event)
         if play.name in self.breaks:
             raise ZeroDivisionError("by mistake")
         self.plays.append(play)

@@ -13,6 +13,7 @@ from secrets import token_hex
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from appliance.clock import Clock
 from appliance.errors import ExecutionCancelled, NotFound
@@ -30,6 +31,7 @@ from appliance.tasks import SharedRun, Tasks
 REPLACED = "a later execution replaced this one (mode restart)"
 STOPPED = "the hub stopped"
 CANCELLED = "cancelled on request"
+DELETED = "its file was deleted"
 
 log = logging.getLogger("lua")
 
@@ -329,6 +331,14 @@ class Executor:
         """Remove the executions with this id that have not started, and record them as skipped."""
         for execution in (*_of(id_, self._unstarted), *self._waiting.get(id_, ())):
             self._end(execution, ExecutionStatus.SKIPPED, because)
+
+    def use_sources(self, sources: Mapping[str, Source]) -> None:
+        """Let the executions that have not started run these sources, by id. Skip executions without a source."""
+        for execution in (*self._unstarted, *self._all_waiting()):
+            if (source := sources.get(execution.request.id)) is None:
+                self._end(execution, ExecutionStatus.SKIPPED, DELETED)
+            else:
+                execution.request = replace(execution.request, source=source)
 
     def begin_to_stop(self) -> None:
         """Cancel all waiting executions in the background. Running executions continue."""

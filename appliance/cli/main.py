@@ -29,6 +29,10 @@ SWITCH_SECS = 0.0005
 """Python's switch interval in seconds. After this time, a thread lets a waiting thread run. A low value keeps the
 hub responsive during late imports."""
 
+PRINTING_COMMANDS = frozenset({"completion", "devices", "help", "history", "log", "status", "why"})
+"""Commands that only print. If a program such as `head` closes their output, they end with 0, because the program may
+also close it just after the last line."""
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code; see sysexits(3)."""
@@ -36,6 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     is_root = os.geteuid() == 0  # later, a command of root can become the owner of the home
     # Python 3.14 warns about Sanic's code when it compiles that code for the first time.
     warnings.filterwarnings("ignore", "'return' in a 'finally' block", SyntaxWarning)
+    parsed = None
     try:
         parsed = parse(arguments)
         code = _version() if parsed.version else _licences() if parsed.licenses else _command(parsed)
@@ -49,7 +54,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 130
     except BrokenPipeError:
         discard(sys.stdout)
-        return os.EX_IOERR
+        only_prints = parsed is None or parsed.version or parsed.licenses or parsed.command in PRINTING_COMMANDS
+        return os.EX_OK if only_prints else os.EX_IOERR
     except PermissionError as error:
         path = "" if error.filename is None else f": {error.filename}"
         remedy = "give the owner of the home access to it" if is_root else "use sudo"

@@ -150,6 +150,13 @@ class TestSayings:
         ):
             done = subprocess.run(["/bin/sh", "-c", shell], cwd=tmp_path, env=environment(), capture_output=True)
             assert (done.returncode, done.stderr.decode()) == (code, reply), shell
+        box(tmp_path)
+        for arguments, code in ((["completion", "bash"], 0), (["help"], 0), (["--licenses"], 0), (["check"], 74)):
+            reading, writing = os.pipe()
+            os.close(reading)
+            with lares(tmp_path, *arguments, stdout=writing) as running:
+                os.close(writing)
+                assert running.end() == Ended(code=code, out="", err=""), arguments
         too_long = ended(tmp_path, "--config", "x" * 300)
         assert (too_long.code, too_long.err) in (
             (74, f"lares: {tmp_path}/{'x' * 300}: File name too long\n"),

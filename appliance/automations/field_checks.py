@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from datetime import date
 
 from appliance.errors import Invalid
-from appliance.home.capabilities import CAPABILITIES
+from appliance.home.capabilities import KNOWN_ATTRIBUTES
 from appliance.home.texts import refuse_control, strip_id
 from appliance.home.values import Value
 from appliance.tables.checks import (
@@ -42,9 +42,6 @@ LEAP_YEAR = 2028
 VARIABLE_NAME = re.compile(r"[a-z0-9_.]{1,64}")
 
 _CUSTOM = re.compile(r"custom\.[^.\s]+\.\S+\Z")
-
-PRESENCE_ATTRIBUTE = "presence"
-"""The default attribute of presence conditions. `presence` is not a capability."""
 
 _DATE = re.compile(r"(?:([0-9]{4})-)?([0-9]{2})-([0-9]{2})\Z")
 
@@ -143,9 +140,9 @@ def take_attribute(table: Table) -> str | None:
     """Read the field `attribute`: a capability, `presence`, or `custom.<adapter>.<field>`."""
 
     def check(value: Value) -> str:
-        if text(value) in CAPABILITIES or value == PRESENCE_ATTRIBUTE or _CUSTOM.match(value):
+        if text(value) in KNOWN_ATTRIBUTES or _CUSTOM.match(value):
             return value  # type: ignore[no-any-return]
-        near = nearest(value, [*CAPABILITIES, PRESENCE_ATTRIBUTE])
+        near = nearest(value, KNOWN_ATTRIBUTES)
         hint = suggest(near, "GET /capabilities lists all capabilities")
         raise Invalid(f"{format_value(value)} is neither a capability nor custom.<adapter>.<field>{hint}")
 

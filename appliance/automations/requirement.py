@@ -9,7 +9,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from appliance.errors import Invalid
 from appliance.home import values
-from appliance.home.capabilities import CAPABILITIES, Capability
+from appliance.home.capabilities import KNOWN_ATTRIBUTES, Capability
 from appliance.home.values import Value, describe, number_in, same
 from appliance.tables.checks import format_value, integer, is_number, number
 from appliance.tables.fields import Table
@@ -25,7 +25,7 @@ def check_equal(attribute: str, value: Value) -> Value:
     """Return the value in canonical form. Raise `Invalid` if the attribute's schema does not accept the value. If
     the attribute has a unit, a number without a unit is also accepted. If the attribute has no schema, any value
     is accepted."""
-    entry = CAPABILITIES.get(attribute)
+    entry = KNOWN_ATTRIBUTES.get(attribute)
     if entry is None:
         return value
     if entry.type == "color_temperature" and is_number(value):
@@ -137,7 +137,7 @@ def take_requirement(table: Table, attribute: str | None) -> Requirement:
         table.raw("equals")
     elif within.above is not None and within.below is not None and not within.above < within.below:
         table.fault("below", f"must be greater than {within.above}, the value of above")
-    elif _is_empty(within, CAPABILITIES.get(attribute or "")):
+    elif _is_empty(within, KNOWN_ATTRIBUTES.get(attribute or "")):
         table.fault("below" if within.above is None else "above", f"excludes every possible value of {attribute}")
     return within
 
@@ -167,7 +167,7 @@ def take_equal(table: Table, attribute: str | None, default: Value = None) -> Re
 
 def _bound(table: Table, name: str, attribute: str | None) -> float | None:
     bound = table.take(name, number)
-    entry = CAPABILITIES.get(attribute or "")
+    entry = KNOWN_ATTRIBUTES.get(attribute or "")
     if table.has(name) and entry is not None and entry.type not in NUMERIC:
         table.fault(name, f"needs a numeric attribute, but {attribute} is not numeric")
     return bound

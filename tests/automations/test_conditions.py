@@ -84,6 +84,7 @@ def test_a_valid_value_becomes_canonical(attribute: str, value: Any, canonical: 
         ("brightness", 101, "must be an integer from 0 to 100, not 101"),
         ("brightness", 50.5, "must be an integer from 0 to 100, not 50.5"),
         ("muted", 1, "must be true or false, not 1"),
+        ("presence", "home", "must be true or false, not 'home'"),
         ("temperature", "warm", "must be an object with value, unit, not 'warm'"),
         ("temperature", True, "must be an object with value, unit, not true"),
         ("color_temperature", 1000, "must be from 2200 to 7000 (kelvin) or 153 to 556 (mireds), not 1000"),

@@ -270,6 +270,14 @@ DAYS = "mon, tue, wed, thu, fri, sat, sun"
             ["equals is missing; it must be one of occupied, unoccupied, not true"],
         ),
         (
+            {"type": "device_state", "device_id": LAMP, "attribute": "presence", "above": 1},
+            ["above needs a numeric attribute, but presence is not numeric"],
+        ),
+        (
+            {"type": "presence", "device_id": LAMP, "equals": "home"},
+            ["equals for presence must be true or false, not 'home'"],
+        ),
+        (
             {"type": "presence", "device_id": LAMP, "attribute": "presense"},
             ["attribute 'presense' is neither a capability nor custom.<adapter>.<field>; did you mean presence?"],
         ),

@@ -17,6 +17,7 @@ from appliance.automations.names.named_things import NamedThing
 from appliance.automations.requirement import Requirement, take_equal, take_requirement
 from appliance.automations.schedule.clock_watch import UNTRUSTED
 from appliance.errors import NotFound
+from appliance.home.capabilities import PRESENCE
 from appliance.home.model import Device
 from appliance.home.values import Value, describe
 from appliance.home_locale import Locale
@@ -48,7 +49,7 @@ class DeviceState(Condition, frozen=True, kw_only=True):
         attribute = take_attribute(table)
         for_secs = 0.0
         if kind == "presence":
-            attribute = attribute if table.has("attribute") else check.PRESENCE_ATTRIBUTE
+            attribute = attribute if table.has("attribute") else PRESENCE.key
             requirement = take_equal(table, attribute, default=True)
         else:
             if not table.has("attribute"):

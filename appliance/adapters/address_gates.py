@@ -10,11 +10,10 @@ from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from appliance.errors import Busy, Unreachable
+from appliance.tables.addresses import DEFAULT_PORTS
 
 LOCK_TIMEOUT_SECS = 30.0
 """How long a command waits for other senders' commands to the same address."""
-
-_DEFAULT_PORTS = {"http": 80, "https": 443, "mqtt": 1883, "mqtts": 8883}
 
 
 class Sender:
@@ -131,7 +130,7 @@ def canonical(address: str) -> str:
         host = str(getattr(number, "ipv4_mapped", None) or number)
     except ValueError:
         host = _ascii(host)
-    return f"{host} {parts.port or _DEFAULT_PORTS.get(parts.scheme, 0)}"
+    return f"{host} {parts.port or DEFAULT_PORTS.get(parts.scheme, 0)}"
 
 
 def _ascii(host: str) -> str:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
+from appliance.tables.addresses import bracketed
+
 ADDRESS_KEYS = ("base_url", "host", "ip_address", "url")
 """Names of address keys in sections of any kind. `base_url` is `http://host:port`. `host` and `ip_address` have no
 scheme or port."""
@@ -51,5 +53,4 @@ def _lines(right: str, raw: Mapping[str, Any], known: list[str], default_url: st
 
 def _netloc(host: str, port: Any) -> str:
     """Return host and port for a URL. Omit a port that is not a number."""
-    shown = f"[{host}]" if ":" in host else host
-    return f"{shown}:{port}" if isinstance(port, int) else shown
+    return f"{bracketed(host)}:{port}" if isinstance(port, int) else bracketed(host)

@@ -21,8 +21,9 @@ SectionKeys = Mapping[str, str | int]
 
 def http_url(host: str, port: int, scheme: str = "http") -> SectionKeys:
     """Return the setting `base_url`. The URL does not contain the scheme's default port."""
-    default = {"http": 80, "https": 443}[scheme]
-    return {"base_url": f"{scheme}://{host}" if port == default else f"{scheme}://{host}:{port}"}
+    return {
+        "base_url": f"{scheme}://{host}" if port == addresses.DEFAULT_PORTS[scheme] else f"{scheme}://{host}:{port}"
+    }
 
 
 def https_url(host: str, port: int) -> SectionKeys:

@@ -16,6 +16,7 @@ from aiohttp.typedefs import Handler
 from msgspec import Struct
 
 from appliance.clock import Clock
+from appliance.tables.addresses import bracketed
 
 
 class Faults(Struct, kw_only=True):
@@ -73,8 +74,7 @@ class SimulatedDevice(ABC):
     @property
     def url(self) -> str:
         """The base URL, such as `http://127.0.0.1:40123`."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{'http' if self._tls is None else 'https'}://{host}:{self.port}"
+        return f"{'http' if self._tls is None else 'https'}://{bracketed(self.host)}:{self.port}"
 
     async def __aenter__(self) -> Self:
         await self.plug_in()

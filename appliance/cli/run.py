@@ -31,6 +31,7 @@ from appliance.event_loop import run as run_loop
 from appliance.hub import Hub
 from appliance.log_buffer import LogBuffer
 from appliance.settings import Logging
+from appliance.tables.addresses import bracketed
 from appliance.version import VERSION
 
 LOGGING = Logging(level="info", format="text")
@@ -101,8 +102,7 @@ async def _serve(
 
 def _announce_listening(settings: config.Config, hub: Hub, port: int) -> None:
     host = settings.api.bind_address.host
-    shown = f"[{host}]" if ":" in host else host
-    log.info("listening at http://%s:%d", shown, port)
+    log.info("listening at http://%s:%d", bracketed(host), port)
     for name, section in settings.adapters.items():
         if not (isinstance(section, LuaSection) and isinstance(hub.kinds.find(section), SectionFault)):
             log.info("%s: enabled", name)

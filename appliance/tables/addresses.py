@@ -22,7 +22,7 @@ _METADATA = frozenset(map(ipaddress.ip_address, ("169.254.169.254", "fd00:ec2::2
 _CARRIERS = tuple(map(ipaddress.IPv6Network, ("::/96", "::ffff:0:0/96", "64:ff9b::/96")))
 """Ranges of IPv6 addresses whose last four bytes are an IPv4 address: IPv4-compatible, IPv4-mapped, and NAT64."""
 
-_DEFAULT_PORTS = {"http": 80, "https": 443}
+DEFAULT_PORTS = {"http": 80, "https": 443, "mqtt": 1883, "mqtts": 8883}
 
 _IN_BRACKETS = re.compile(r"[^\[\]]+|\[[^\[\]]*:[^\[\]]*\](:[0-9]*)?")
 """Matches host and port. Only IPv6 addresses can have brackets."""
@@ -41,6 +41,11 @@ class Address(Struct, frozen=True, kw_only=True):
             return ipaddress.ip_address(self.host).is_loopback
         except ValueError:
             return self.host.lower() == "localhost"
+
+
+def bracketed(host: str) -> str:
+    """Return the host for a URL, with brackets around an IPv6 address."""
+    return f"[{host}]" if ":" in host else host
 
 
 def is_numeric(host: str) -> bool:
@@ -163,9 +168,9 @@ def origin(value: Any) -> str:
     text = string(value)
     try:
         parts = urlsplit(text)
-        port = "" if parts.port in (None, _DEFAULT_PORTS.get(parts.scheme)) else f":{parts.port}"
+        port = "" if parts.port in (None, DEFAULT_PORTS.get(parts.scheme)) else f":{parts.port}"
         name = host(parts.hostname or "")
-        exact = f"{parts.scheme}://{f'[{name}]' if ':' in name else name}{port}"
+        exact = f"{parts.scheme}://{bracketed(name)}{port}"
     except (Invalid, ValueError):
         exact = ""
     if not exact.startswith(("http://", "https://")):

@@ -24,7 +24,7 @@ from appliance.adapters.device_http.web_socket import DecodeMessage, Messages
 from appliance.adapters.device_json import parse_json
 from appliance.clock import Clock
 from appliance.errors import AdapterFailed, BadAnswer, Unanswered, Unreachable, Unreadable
-from appliance.tables.addresses import is_numeric
+from appliance.tables.addresses import DEFAULT_PORTS, bracketed, is_numeric
 from appliance.tasks import time_limit
 
 RETRY_AFTER_SECS = 0.25
@@ -58,7 +58,7 @@ class HttpResponse(Struct, frozen=True, kw_only=True):
 def origin_of(parts: SplitResult) -> tuple[str, str | None, int | None]:
     """Return the scheme, host, and port, or the default port of the scheme. Raise `ValueError` for an invalid
     port."""
-    usual = {"http": 80, "https": 443}.get(parts.scheme)
+    usual = DEFAULT_PORTS.get(parts.scheme)
     return parts.scheme, parts.hostname, usual if parts.port is None else parts.port
 
 
@@ -259,9 +259,9 @@ class HttpClient:
     async def _numeric_address(self) -> str:
         """Return the base URL with a numeric address instead of the host name."""
         parts = urlsplit(self.address)
-        port = parts.port or (443 if parts.scheme == "https" else 80)
+        port = parts.port or DEFAULT_PORTS[parts.scheme]
         host = await self._session.resolve(parts.hostname or "", port)
-        return f"{parts.scheme}://{f'[{host}]' if ':' in host else host}:{port}"
+        return f"{parts.scheme}://{bracketed(host)}:{port}"
 
     @asynccontextmanager
     async def messages(

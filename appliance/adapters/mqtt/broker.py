@@ -22,6 +22,7 @@ from appliance.adapters.secret_files import read_secret
 from appliance.adapters.tls import open_tls, share_tls
 from appliance.computing import compute_alone
 from appliance.errors import AdapterFailed, Unreachable
+from appliance.tables.addresses import DEFAULT_PORTS
 
 BROKER_TIMEOUT_SECS = 5.0
 """Time limit for the broker to accept a connection or a subscription."""
@@ -134,7 +135,7 @@ class Broker:
         timeout_secs: float = BROKER_TIMEOUT_SECS,
         keepalive_secs: int = KEEPALIVE_SECS,
     ) -> None:
-        self._port = settings.port or (8883 if settings.tls else 1883)
+        self._port = settings.port or DEFAULT_PORTS["mqtts" if settings.tls else "mqtt"]
         self.address = f"{settings.host}:{self._port}"
         self._settings = settings
         self._client_id = client_id

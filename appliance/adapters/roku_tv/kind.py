@@ -20,8 +20,7 @@ class RokuTv(Settings, frozen=True, kw_only=True):
 
     @property
     def base_url(self) -> str:
-        host = f"[{self.ip_address}]" if ":" in self.ip_address else self.ip_address
-        return f"http://{host}:{self.port}"
+        return f"http://{addresses.bracketed(self.ip_address)}:{self.port}"
 
 
 def _found(host: str, port: int) -> SectionKeys:

@@ -83,12 +83,12 @@ class AutomationState(Struct, kw_only=True):
     fired: dict[str, datetime] = field(default_factory=dict)
     waits: dict[str, StoredWait] = field(default_factory=dict)
     run: Run | None = None
-    trusted_run: Run | None = None
+    trusted_run: StoredRun | None = None
 
     def encode(self) -> dict[str, Any]:
         """Return the stored form, without the switch. `waits` is the dictionary itself. With thousands of waits, a
         copy after each change would be slow."""
-        ended, run = self.policy_state.ended_at, self.trusted_run
+        ended = self.policy_state.ended_at
         stored_policy = StoredPolicyState(
             ended_at=None if ended is None else to_millis(ended),
             decided={key: to_millis(at) for key, at in self.policy_state.decided.items()},
@@ -96,7 +96,7 @@ class AutomationState(Struct, kw_only=True):
         stored = StoredAutomation(
             policy=None if stored_policy == StoredPolicyState() else stored_policy,
             fired={schedule: to_millis(at) for schedule, at in self.fired.items()},
-            run=None if run is None else StoredRun.of(run),
+            run=self.trusted_run,
         )
         fields: dict[str, Any] = to_builtins(stored)
         return {**fields, "waits": self.waits} if self.waits else fields
@@ -106,7 +106,6 @@ class AutomationState(Struct, kw_only=True):
         """Decode the result of `encode`. If the data has another form, raise `ValueError` or `ArithmeticError`."""
         stored = convert(raw, StoredAutomation)
         stored_policy = stored.policy or StoredPolicyState()
-        run = None if stored.run is None else stored.run.decode()
         return AutomationState(
             policy_state=PolicyState(
                 ended_at=None if stored_policy.ended_at is None else from_millis(stored_policy.ended_at),
@@ -114,8 +113,8 @@ class AutomationState(Struct, kw_only=True):
             ),
             fired={schedule: from_millis(at) for schedule, at in stored.fired.items()},
             waits=stored.waits,
-            run=run,
-            trusted_run=run,
+            run=None if stored.run is None else stored.run.decode(),
+            trusted_run=stored.run,
         )
 
 
@@ -165,7 +164,7 @@ class AutomationStates:
         state = self.of(id_)
         state.run = run
         if is_trusted:
-            state.trusted_run = run
+            state.trusted_run = StoredRun.of(run)
             self._store(id_, state, is_minor=True)
 
     def store_wait(self, id_: str, key: str, wait: StoredWait | None) -> None:

@@ -45,9 +45,9 @@ def main(arguments: Sequence[str]) -> None:
 
     The arguments are, in this order:
 
-    1. the hub's process id 2. the time zone: a file, and the zone's offset and size in this file 3. a run's
-    limits: memory in bytes and processor time in seconds 4. the worker's address space in bytes 5. the user and
-    groups of the process
+    1. the hub's process id 2. the time zone: a file, and the zone's offset and size in this file 3. a run's memory
+    limit in bytes 4. a run's limit of processor time in seconds 5. the worker's address space in bytes 6. the user
+    and groups of the process
     """
     parent, zone, max_memory, max_cpu_total_secs, max_address_space, ids = arguments
     with contextlib.suppress(OSError):

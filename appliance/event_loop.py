@@ -29,8 +29,8 @@ only once."""
 SHORT_TURN_SECS = 0.005
 
 MAX_RESUMED_PER_TURN = 16
-"""Maximum number of tasks that `wait_for_short_turn` resumes per loop turn. If hundreds of tasks were resumed only to
-wait again, they would make each turn long."""
+"""Maximum number of tasks that `wait_in_line` resumes per loop turn. If hundreds of tasks were resumed, for example
+only to wait again, they would make each turn long."""
 
 MAX_EVENTS_PER_TURN = 32
 """Maximum number of sockets per loop turn. Hundreds of sockets in one turn would block all tasks for 30 ms."""
@@ -135,6 +135,12 @@ async def next_turn() -> None:
     turn = asyncio.Event()
     asyncio.get_running_loop().call_soon(turn.set)
     await turn.wait()
+
+
+async def wait_in_line() -> None:
+    """Wait for a later turn of the loop. Callers resume in the order of their calls, and only some per turn."""
+    loop = asyncio.get_running_loop()
+    await (loop.wait_in_line() if isinstance(loop, _Loop) else next_turn())
 
 
 async def wait_for_short_turn() -> None:

@@ -28,6 +28,7 @@ from appliance.event_loop import (
     loop_lag,
     run,
     wait_for_short_turn,
+    wait_in_line,
 )
 from appliance.tasks import STALL_SECS, Tasks, end_limits_within, end_within, run_together, time_limit
 from tests.fakes.clock import VirtualClock
@@ -272,8 +273,7 @@ def test_requests_that_wait_in_line_continue_in_their_order_and_a_few_per_turn()
     served: list[tuple[int, int]] = []
 
     async def serve(number: int) -> None:
-        loop: Any = asyncio.get_running_loop()
-        await loop.wait_in_line()
+        await wait_in_line()
         served.append((loop_lag().turns, number))
 
     async def serve_all() -> None:

@@ -23,7 +23,7 @@ from appliance.adapters.mqtt.out.topics import HubTopics, discovery_id
 from appliance.adapters.mqtt.retained_messages import RetainedMessages
 from appliance.clock import Clock, timestamp
 from appliance.errors import Busy, LaresError, NotFound, Stopping, Unreachable
-from appliance.event_loop import next_turn
+from appliance.event_loop import wait_in_line
 from appliance.home import events
 from appliance.home.commands import Command
 from appliance.home.model import Device
@@ -47,10 +47,6 @@ MAX_FRAMES = 1_000
 MAX_SENDING = 1_000
 """Maximum number of results and events that wait or are in transit to the broker. Further results and events are
 dropped."""
-
-MAX_SENT_PER_TURN = 16
-"""Maximum number of results and events that are handed to the library in one turn of the loop, at about 50 µs each.
-"""
 
 log = logging.getLogger("adapters")
 
@@ -87,9 +83,7 @@ class HubPublisher:
         self._retained = RetainedMessages("publishing", clock)
         self._catalogs: tuple[Mapping[str, str], Mapping[str, str]] | None = None  # announced scenes and automations
         self._automations: set[str] = set()  # state topics of the automations
-        self._waiting: deque[Outgoing] = deque()  # results and events
-        self._sender: asyncio.Task[None] | None = None
-        self._sending = 0
+        self._sending = 0  # the number of results and events
         self._connection: BrokerConnection | None = None
         self._is_closing = False
 
@@ -158,7 +152,6 @@ class HubPublisher:
     async def _publish_all(self, connection: BrokerConnection) -> None:
         """Publish the current state, then each change."""
         self._frames.clear()
-        self._waiting.clear()
         self._retained.clear()
         self._catalogs = None
         self._automations.clear()
@@ -300,26 +293,16 @@ class HubPublisher:
 
     def _send(self, message: Outgoing) -> None:
         """Publish in the background if the broker is connected. Otherwise, discard the message."""
-        if self._connection is None or self._is_closing or len(self._waiting) + self._sending >= MAX_SENDING:
-            return
-        self._waiting.append(message)
-        if self._sender is None or self._sender.done():
-            self._sender = self._tasks.start(self._send_waiting(), "results and events for the broker")
+        if self._connection is not None and not self._is_closing and self._sending < MAX_SENDING:
+            self._sending += 1
+            self._tasks.start(self._send_in_line(self._connection, message), f"message to {message.topic}")
 
-    async def _send_waiting(self) -> None:
-        """Start sending the waiting messages in order, at most `MAX_SENT_PER_TURN` in one turn of the loop."""
-
-        async def send(connection: BrokerConnection, message: Outgoing) -> None:
-            try:
-                await connection.publish(message)
-            except Unreachable as error:
-                log.debug("publishing: %s", error)
-            finally:
-                self._sending -= 1
-
-        while (connection := self._connection) is not None and self._waiting:
-            for _ in range(min(MAX_SENT_PER_TURN, len(self._waiting))):
-                message = self._waiting.popleft()
-                self._sending += 1
-                self._tasks.start(send(connection, message), f"message to {message.topic}")
-            await next_turn()
+    async def _send_in_line(self, connection: BrokerConnection, message: Outgoing) -> None:
+        """Send the message after the earlier messages. In a flood, each turn of the loop sends only some of them."""
+        try:
+            await wait_in_line()
+            await connection.publish(message)
+        except Unreachable as error:
+            log.debug("publishing: %s", error)
+        finally:
+            self._sending -= 1

@@ -14,12 +14,19 @@ from appliance.tables.fields import Fields, Settings, key, section
 
 DEFAULT_ADDRESS = Address(host="127.0.0.1", port=3000)
 
+MAX_MASTER_KEY_CHARS = 1024
+"""Maximum length of the master key. Each request has room for a key of this length in its head."""
+
 
 def check_master_key(value: Any) -> str:
     """Return the master key if it is valid. Error messages never contain the key."""
     if not isinstance(value, str) or re.fullmatch(r"[\x21-\x7e]+", value) is None:
         expected = "not be empty" if value == "" else "be a string of visible ASCII characters without spaces"
         raise Invalid(f"must {expected}")
+    if len(value) > MAX_MASTER_KEY_CHARS:
+        raise Invalid(
+            f"must have at most {MAX_MASTER_KEY_CHARS} characters; `openssl rand -base64 32` makes a good key"
+        )
     return value
 
 

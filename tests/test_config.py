@@ -25,7 +25,7 @@ from appliance.adapters.kinds import KINDS
 from appliance.adapters.roku_tv.kind import RokuTv
 from appliance.config import Config
 from appliance.errors import ConfigFailed, Fault
-from appliance.settings import SECTIONS
+from appliance.settings import MAX_MASTER_KEY_CHARS, SECTIONS
 from appliance.tables.addresses import Address
 from tests.fakes.rows import each_row
 
@@ -294,6 +294,7 @@ UNSOUND: dict[str, list[str]] = {
         '[""]',
     ],
     "master_key": [
+        f'"{"k" * (MAX_MASTER_KEY_CHARS + 1)}"',
         *('""', '"two words of sixteen"', '"schlüssel-mit-umlaut"', '"a-key-with-a-tab\\tin-it"'),
         *("12345678901234567", "true"),
     ],
@@ -354,6 +355,7 @@ UNSOUND: dict[str, list[str]] = {
         *('"http://panel"', '["*"]', '["http://*"]', '["http://panel/"]', '["http://panel/a"]', '["panel"]'),
         *('["http://Panel"]', '["HTTP://panel"]', '["http://panel:80"]', '["https://panel:443"]', '["null"]'),
         *('["http://panel:0x1"]', '["http://u:p@panel"]', '["http://panel?a"]', '["ftp://panel"]', "[1]", "[[]]"),
+        '["http://münchen"]',
     ],
 }
 """Invalid values of a key, in the notation of the file."""

@@ -175,6 +175,8 @@ def origin(value: Any) -> str:
         exact = ""
     if not exact.startswith(("http://", "https://")):
         raise Mismatch('origins like "http://192.168.1.10:8080", without wildcards', value)
+    if not text.isascii():
+        raise Mismatch('origins as browsers send them, with ASCII names like "http://xn--mnchen-3ya.example"', value)
     if text != exact:
         raise Mismatch(f"origins as browsers send them: {format_value(exact)}", value)
     return text

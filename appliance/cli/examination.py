@@ -62,7 +62,7 @@ def examine(file: Path, data_dir: Path) -> Examined:
     """Return errors and warnings of the configuration and its Lua files. If root started this process, the process
     switches to the user that owns the home."""
     with as_owner(data_dir, file):
-        settings, faults = _load(file)
+        settings, faults = load_or_default(file)
     in_lua, warnings, off = asyncio.run(_check_lua(settings, data_dir, file))
     if faults:  # skip the names, because Lua files may use names from the unreadable part of the configuration
         warnings = []
@@ -97,7 +97,7 @@ def find_missing_files(settings: Config) -> Iterator[Fault]:
                 yield Fault(settings.file, line, f"{dotted(path)} names {stated[key]}, but this file does not exist")
 
 
-def _load(file: Path) -> tuple[Config, list[Fault]]:
+def load_or_default(file: Path) -> tuple[Config, list[Fault]]:
     """Return the configuration and its errors. If there are errors, use the default Lua folders."""
     try:
         return config.load(file, os.environ), []

@@ -14,9 +14,8 @@ from appliance.lua.text.source import Source
 
 
 @asynccontextmanager
-async def open_pool_as_owner(settings: Config, clock: Clock, *home: Path) -> AsyncIterator[WorkerPool]:
-    """Start the Lua workers. If root started this process, this process and the workers switch to the user that owns
-    the home.
+async def open_pool(settings: Config, clock: Clock, *home: Path) -> AsyncIterator[WorkerPool]:
+    """Start the Lua workers. If root started this process, the workers switch to the user that owns the home.
 
     The first worker starts as root, because the home's owner may be unable to read root's Python.
     """
@@ -25,5 +24,13 @@ async def open_pool_as_owner(settings: Config, clock: Clock, *home: Path) -> Asy
     async with build_pool(settings.scripts, limits, zone, settings.root, clock, user_ids=ids) as pool:
         if ids:
             await pool.compile(Source(name="the start of Lua", text=b""))
-            become_owner(*home)
+        yield pool
+
+
+@asynccontextmanager
+async def open_pool_as_owner(settings: Config, clock: Clock, *home: Path) -> AsyncIterator[WorkerPool]:
+    """Start the Lua workers. If root started this process, this process also switches to the user that owns the
+    home."""
+    async with open_pool(settings, clock, *home) as pool:
+        become_owner(*home)
         yield pool

@@ -1,44 +1,26 @@
-"""Translates an automation of Home Assistant to a Lua file, and contains the common parts of all translated files."""
+"""Translates an automation of Home Assistant to a Lua file."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from itertools import count
 from typing import Any
 
-from msgspec import Struct, structs
+from msgspec import structs
 
 from appliance.cli.homeassistant import conditions, triggers
 from appliance.cli.homeassistant.actions import Actions
 from appliance.cli.homeassistant.conditions import Declared
 from appliance.cli.homeassistant.entities import Entities
 from appliance.cli.homeassistant.entity_values import value_in_lua
-from appliance.cli.homeassistant.lua import comment, literal, negated, quote, rows
+from appliance.cli.homeassistant.lua import literal, negated, quote, rows
+from appliance.cli.homeassistant.lua_file import LuaFile, description, free_id, head, mode_of
 from appliance.cli.homeassistant.not_translated import NotTranslated
 from appliance.cli.homeassistant.statements import ODD_FORMS, as_yaml, words_of
 from appliance.cli.homeassistant.triggers import Trigger
-from appliance.cli.homeassistant.values import as_list, mentions, object_id, title_of
-
-MODES = ("single", "restart", "queued", "parallel")
-MAX_ID_CHARS = 60
+from appliance.cli.homeassistant.values import as_list, mentions, title_of
 
 TIMES = "Times of helpers"
-MARK = "-- Imported from Home Assistant: "
-"""The prefix of a comment line in each translated file."""
-
-
-class LuaFile(Struct, frozen=True, kw_only=True):
-    """A translated automation, script, or scene. `problems` contains the reasons for untranslated parts.
-
-    `folder` is relative to the configuration folder.
-    """
-
-    folder: str
-    id: str
-    name: str
-    text: str
-    problems: tuple[str, ...]
 
 
 def translate(definition: Any, origin: str, entities: Entities, taken: set[str]) -> LuaFile:
@@ -99,17 +81,6 @@ def translate_times(entities: Entities, taken: set[str]) -> LuaFile:
         "",
     ]
     return LuaFile(folder="automations", id=id_, name=title, text="\n".join(lines), problems=())
-
-
-def free_id(title: str, taken: set[str]) -> str:
-    """Create an unused id from the title, and add it to `taken`."""
-    base = object_id(title)[:MAX_ID_CHARS].strip("_") or "automation"
-    numbers = iter(range(2, len(taken) + 3))
-    id_ = base
-    while id_ in taken:
-        id_ = f"{base}_{next(numbers)}"
-    taken.add(id_)
-    return id_
 
 
 def _triggers(definition: Mapping[str, Any], entities: Entities, notes: list[str]) -> list[Trigger]:
@@ -200,19 +171,6 @@ def _reasons(notes: list[str]) -> list[str]:
     return [each.split("\n")[0] for each in notes]
 
 
-def head(title: str, origin: str, notes: list[str], body: str) -> list[str]:
-    """Return the first lines of a file: comments and, if the body needs it, the module."""
-    lines = [*comment(title), "--", f"{MARK}{comment(origin)[0][3:]}."]
-    if notes:
-        lines += ["--", *comment("Not translated:\n" + "\n".join(notes))]
-    return [*lines, "", *(['local ha = require("homeassistant")', ""] if re.search(r"\bha\.", body) else [])]
-
-
-def description(definition: Mapping[str, Any]) -> list[str]:
-    text = str(definition.get("description") or "").strip()[:900]
-    return [f"  description = {quote(text)},"] if text else []
-
-
 def _render(
     id_: str,
     title: str,
@@ -250,16 +208,3 @@ def _trigger_lines(id_: str, found: list[Trigger]) -> list[str]:
     made = [f"  {'trigger' if is_one else 'triggers'} = {first}", *rest]
     made[-1] += ","
     return made
-
-
-def mode_of(definition: Mapping[str, Any]) -> list[str]:
-    """Return the line for the mode. In Home Assistant, the default mode is `single`, and the default maximum of
-    queued or parallel runs is 10."""
-    mode = str(definition.get("mode", "single"))
-    if mode not in MODES:
-        mode = "single"
-    if mode in ("queued", "parallel"):
-        limit = definition.get("max", 10)
-        limit = limit if isinstance(limit, int) and limit > 0 else 10
-        return [f"  mode = {literal({'type': mode, 'max': limit})},"]
-    return [f"  mode = {quote(mode)},"]

@@ -12,9 +12,10 @@ from typing import Any
 
 from appliance import config
 from appliance.cli.homeassistant import scenes, scripts
-from appliance.cli.homeassistant.automation import MARK, LuaFile, translate, translate_times
+from appliance.cli.homeassistant.automation import translate, translate_times
 from appliance.cli.homeassistant.entities import Entities
 from appliance.cli.homeassistant.installation import Installation
+from appliance.cli.homeassistant.lua_file import MARK, LuaFile
 from appliance.cli.homeassistant.not_translated import NotTranslated
 from appliance.cli.homeassistant.records import Step
 from appliance.cli.terminal import counted

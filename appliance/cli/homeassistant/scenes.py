@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from appliance.cli.homeassistant.actions import Actions
-from appliance.cli.homeassistant.automation import LuaFile, description, head, mode_of
 from appliance.cli.homeassistant.entities import Entities
 from appliance.cli.homeassistant.lua import quote
+from appliance.cli.homeassistant.lua_file import LuaFile, description, head, mode_of
 from appliance.cli.homeassistant.not_translated import NotTranslated
 from appliance.cli.homeassistant.values import title_of
 

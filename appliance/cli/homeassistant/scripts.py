@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from appliance.cli.homeassistant.actions import Actions
-from appliance.cli.homeassistant.automation import LuaFile, free_id, head
 from appliance.cli.homeassistant.entities import Entities, Script
 from appliance.cli.homeassistant.installation import Installation
 from appliance.cli.homeassistant.lua import key_of, literal, quote
+from appliance.cli.homeassistant.lua_file import LuaFile, free_id, head
 from appliance.cli.homeassistant.not_translated import NotTranslated
 from appliance.cli.homeassistant.scenes import scene_title, write_scene
 from appliance.cli.homeassistant.values import as_list, as_mapping, mentions, object_id, title_of

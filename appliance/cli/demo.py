@@ -24,9 +24,9 @@ from appliance.adapters.kinds import KINDS
 from appliance.api.frames import frame_of
 from appliance.api.tokens import KeyToken
 from appliance.cli.init import program_words
-from appliance.cli.initial_config import find_template, read_template, write_config
+from appliance.cli.initial_config import write_config
 from appliance.cli.log_output import discard, start_logging
-from appliance.cli.machine_zone import in_machine_zone
+from appliance.cli.machine_zone import read_initial_config
 from appliance.cli.owner import refuse_other_home
 from appliance.cli.paths import CONFIG_FILE, make_data_dir
 from appliance.cli.process.output_writer import unblock
@@ -58,7 +58,7 @@ def demo(arguments: argparse.Namespace) -> int:
     port = _choose_port() if arguments.port is None else arguments.port
     with tempfile.TemporaryDirectory(prefix="lares-demo-") as folder:
         file = Path(folder) / CONFIG_FILE.parent / Path(arguments.config or CONFIG_FILE).name
-        write_config(file.parent, read_template(find_template(arguments)))
+        write_config(file.parent, read_initial_config(arguments))
         settings = config.load(file, {})
         start_logging(replace(settings.logging, level="warning"), os.environ)
         run_loop(_run(settings, Path(arguments.data_dir or Path(folder) / "data"), port))
@@ -75,9 +75,7 @@ def _run_kept(arguments: argparse.Namespace) -> int:
         folder = folder.resolve()
     file = folder / CONFIG_FILE
     if not file.exists():
-        template = read_template(find_template(arguments))
-        if not arguments.config:
-            template = in_machine_zone(template)
+        template = read_initial_config(arguments)
         text, mode = template[Path(file.name)]
         write_config(file.parent, {**template, Path(file.name): (_kept_home(text.decode()).encode(), mode)})
         say(f"{folder} contains a demo home: a lamp, a motion sensor, a door, a plug, a button, and a thermometer.")

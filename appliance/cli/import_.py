@@ -4,17 +4,22 @@ anything."""
 from __future__ import annotations
 
 import argparse
+import asyncio
 import os
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from appliance import config
+from appliance.cli.examination import load_or_default
 from appliance.cli.homeassistant.automation import TIMES
 from appliance.cli.homeassistant.config_files import import_files, import_locale
 from appliance.cli.homeassistant.entities import Entities
+from appliance.cli.homeassistant.hub_checks import find_faults
 from appliance.cli.homeassistant.installation import read_installation
 from appliance.cli.homeassistant.records import Step, import_records, read_known_devices
 from appliance.cli.initial_config import read_template, write_config
+from appliance.cli.machine_zone import in_machine_zone
 from appliance.cli.owner import as_owner, as_owner_of_all, become_owner_of_both, give_new_files
 from appliance.cli.paths import HubPaths, config_folder, make_data_dir
 from appliance.cli.terminal import say
@@ -33,13 +38,19 @@ def import_(arguments: argparse.Namespace) -> int:
         make_data_dir(data_dir)
         known = read_known_devices(data_dir)
     if not file.exists():
-        write_config(file.parent, read_template(config.bundled_config()))
-    entities = Entities(installation, _mqtt_section(file), known)
-    with as_owner(data_dir):
-        steps = import_records(installation, entities, known, data_dir)
+        template = read_template(config.bundled_config())
+        write_config(file.parent, template if "timezone" in installation.locale else in_machine_zone(template))
+    steps = [(False, each) for each in installation.problems]
     with give_new_files(file.parent):
         steps += import_locale(installation.locale, file)
-        steps += import_files(installation, entities, config_folder(file))
+    with as_owner(data_dir, file):
+        settings, _ = load_or_default(file)
+    entities = Entities(installation, _mqtt_section(file), known, settings.locale)
+    with as_owner(data_dir):
+        steps += import_records(installation, entities, known, data_dir)
+    with give_new_files(file.parent):
+        check = partial(find_faults, settings=settings, home=(data_dir, file))
+        steps += import_files(installation, entities, config_folder(file), lambda files: asyncio.run(check(files)))
     _report(steps, entities)
     return os.EX_OK
 

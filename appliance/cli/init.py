@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 
 from appliance.adapters.lua_kinds.definition import BUNDLED_KINDS, list_bundled_kinds
-from appliance.cli.initial_config import find_template, read_template, write_config
-from appliance.cli.machine_zone import in_machine_zone
+from appliance.cli.initial_config import write_config
+from appliance.cli.machine_zone import read_initial_config
 from appliance.cli.owner import become_owner
 from appliance.cli.paths import CONFIG_FILE, HubPaths
 from appliance.cli.terminal import say
@@ -27,9 +27,7 @@ def init(arguments: argparse.Namespace) -> int:
     if arguments.folder is None:
         raise StartFailed("specify a folder, as in `lares init /etc/lares`, or a kind with --adapter", os.EX_USAGE)
     folder = Path(arguments.folder).absolute()
-    template = read_template(find_template(arguments))
-    if not arguments.config:
-        template = in_machine_zone(template)
+    template = read_initial_config(arguments)
     become_owner(folder / CONFIG_FILE.parent, folder)
     written = write_config(folder / CONFIG_FILE.parent, template)
     for file in written:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from appliance.cli.initial_config import ConfigTemplate
+from appliance.cli.initial_config import ConfigTemplate, find_template, read_template
 from appliance.home_locale import zone_names
 from appliance.tables.plain_files import read_plain
 
@@ -17,6 +18,12 @@ MAX_TIMEZONE_BYTES = 1 << 10
 
 _UTC_NAMES = frozenset({"UTC", "UCT", "Universal", "Zulu"})
 _BUNDLED_LINE = b'\ntimezone = "UTC"\n'
+
+
+def read_initial_config(arguments: argparse.Namespace) -> ConfigTemplate:
+    """Return the named configuration, or the bundled configuration with the machine's time zone."""
+    template = read_template(find_template(arguments))
+    return template if arguments.config else in_machine_zone(template)
 
 
 def in_machine_zone(template: ConfigTemplate) -> ConfigTemplate:

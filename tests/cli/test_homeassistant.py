@@ -23,6 +23,7 @@ from appliance.cli.homeassistant.yaml_parser import Tagged
 from appliance.cli.record_checks import check_record
 from appliance.errors import StartFailed
 from appliance.home.texts import name as checked_name
+from appliance.home_locale import Locale
 from appliance.store.restore import read_document
 from tests.cli.commands import Ended, ended
 from tests.fakes.process import ROOT, running
@@ -129,7 +130,7 @@ def home(tmp_path: Path) -> Path:
 @pytest.fixture(scope="module")
 def entities(tmp_path_factory: pytest.TempPathFactory) -> Entities:
     root = write_installation(tmp_path_factory.mktemp("homes") / "homeassistant")
-    return Entities(read_installation(root), "mqtt", {})
+    return Entities(read_installation(root), "mqtt", {}, Locale(latitude=52.5, longitude=13.4))
 
 
 def bring(home: Path, folder: Path) -> Ended:
@@ -190,6 +191,136 @@ def test_a_second_import_overwrites_nothing(home: Path, folder: Path) -> None:
     assert {each: each.read_bytes() for each in before} == before
     assert not re.search(r"^imported", result.out, re.MULTILINE), result.out
     assert "already set" in result.out
+
+
+FAULTY = {
+    "{triggers: [{trigger: time, at: '99:99:99'}, %s], actions: []}": "trigger 1: 99:99:99 is not a time of day",
+    "{triggers: [{trigger: sun, event: sunset, offset: '-48:00:00'}, %s], actions: []}": "offset_mins must be an",
+    "{triggers: [{trigger: sun, event: sunset, offset: x}, %s], actions: []}": "trigger 1: x is not a duration",
+    "{triggers: [{trigger: time_pattern, minutes: 99}, %s], actions: []}": "trigger 1: expression",
+    "{triggers: [{trigger: time, at: '7:00', weekday: [foo]}, %s], actions: []}": "these weekdays are unknown: foo",
+    "{triggers: [{trigger: webhook, webhook_id: ''}, %s], actions: []}": "trigger 1: hook",
+    "{triggers: [%s], conditions: [{condition: time, after: '25:00'}], actions: []}": "condition 1: 25:00 is not a",
+    "{triggers: [%s], actions: [{if: [{condition: time, after: '25:00'}], then: []}]}": "condition: 25:00 is not a",
+    "{triggers: [%s], actions: [{delay: .nan}]}": "nan is not a duration",
+    "{triggers: [%s], actions: [{delay: .inf}]}": "inf is not a duration",
+    "{triggers: [%s], actions: [{variables: 7}]}": "the variables are not a YAML mapping",
+}
+"""Automations with one fault each, and a part of the reported reason. `%s` is a valid trigger."""
+
+REFUSED = {
+    f"{{triggers: [{'%s, ' * 250}], actions: []}}": "triggers has 250 entries, but can have at most 200",
+    "{triggers: [%s], actions: [], variables: {" + ", ".join(f"v{n}: 1" for n in range(250)) + "}}": "local",
+    "{triggers: [%s], actions: [], mode: 7}": "the mode 7 is unknown",
+    "{triggers: [%s], actions: [], mode: queued, max: x}": "max is not a whole number, but x",
+    '{triggers: [%s], actions: [], description: "\\ud800"}': "a character that UTF-8 cannot encode",
+}
+"""Automations that cannot be imported, and a part of the reported reason."""
+
+
+@pytest.mark.slow
+def test_every_imported_file_is_valid_and_each_other_part_is_reported(home: Path, tmp_path: Path) -> None:
+    valid = "{trigger: time, at: '07:00'}"
+    rows = [*FAULTY, *REFUSED]
+    (tmp_path / "ha").mkdir()
+    text = "".join(
+        f"- {each.replace('{', f'{{alias: A{n}, ', 1).replace('%s', valid)}\n" for n, each in enumerate(rows)
+    )
+    (tmp_path / "ha" / "automations.yaml").write_text(text)
+    result = bring(home, tmp_path / "ha")
+    assert result.code == 0, result.err
+    for number, each in enumerate(rows):
+        reason = re.escape({**FAULTY, **REFUSED}[each])
+        line = rf"^skipped   automation A{number} \(automations\.yaml, number {number + 1}\): .*{reason}"
+        shown = [each for each in result.out.splitlines() if f" A{number} " in each]
+        assert re.search(line, "\n".join(shown), re.MULTILINE), (line, shown)
+        assert (home / "config" / "automations" / f"a{number}.lua").exists() is (each in FAULTY)
+    checked = ended(home, "check")
+    assert checked.code == 0, checked.out
+
+
+@pytest.mark.slow
+def test_an_id_in_another_file_is_not_used_again(home: Path, tmp_path: Path) -> None:
+    (tmp_path / "ha").mkdir()
+    (tmp_path / "ha" / "automations.yaml").write_text("- {alias: A, triggers: [], actions: []}")
+    bring(home, tmp_path / "ha")
+    folder = home / "config" / "automations"
+    (folder / "a.lua").rename(folder / "renamed.lua")
+    assert "config/automations/renamed.lua already has the id a" in bring(home, tmp_path / "ha").out
+    assert not (folder / "a.lua").exists()
+
+
+WRONG_TYPES = {
+    "input_boolean: 7": "configuration.yaml: input_boolean is not a YAML mapping, but 7",
+    "timer: x": "configuration.yaml: timer is not a YAML mapping, but x",
+    "timer: {a: 5}": "configuration.yaml: timer.a is not a YAML mapping, but 5",
+    "input_number: {a: {initial: [1]}}": "configuration.yaml: input_number.a.initial is not a number, but [1]",
+    "input_number: {a: {min: x}}": "configuration.yaml: input_number.a.min is not a number, but x",
+    "input_text: {a: {initial: !secret b}}": "input_text.a.initial is not a single value, but !secret b",
+    "group: {a: 5}": "configuration.yaml: group.a is not a YAML mapping, but 5",
+    "schedule: [1]": "configuration.yaml: schedule is not a YAML mapping, but [1]",
+    "zone: 3": "configuration.yaml: zone is not a YAML mapping, but 3",
+    "person: [4]": "configuration.yaml: person is not a YAML mapping, but 4",
+    "person: [{name: A, device_trackers: b}]": "configuration.yaml: A: device_trackers is not a list, but b",
+    "homeassistant: 7": "configuration.yaml: homeassistant is not a YAML mapping, but 7",
+    "homeassistant: {time_zone: 5}": "configuration.yaml: time_zone is not a text, but 5",
+    "homeassistant: {latitude: x, longitude: 1}": "configuration.yaml: latitude is not a number, but x",
+    "homeassistant: {packages: 3}": "configuration.yaml: packages is not a YAML mapping, but 3",
+    "homeassistant: {packages: {a: 3}}": "configuration.yaml: the package is not a YAML mapping, but 3",
+    "[1]": "configuration.yaml: the file is not a YAML mapping, but [1]",
+    "template: [{sensor: []}]\nhttp: {}": "configuration.yaml: the import does not translate template",
+}
+
+
+@pytest.mark.parametrize("text", WRONG_TYPES)
+def test_parts_with_a_wrong_type_are_reported(tmp_path: Path, text: str) -> None:
+    (tmp_path / "configuration.yaml").write_text(text)
+    [problem] = read_installation(tmp_path).problems
+    assert problem.endswith(WRONG_TYPES[text])
+
+
+@pytest.mark.parametrize("content", ['{"data": {"areas": 7}}', "[]", '{"data": {"areas": [7]}}'])
+def test_a_registry_with_a_wrong_type_is_reported(tmp_path: Path, content: str) -> None:
+    (tmp_path / ".storage").mkdir()
+    (tmp_path / ".storage" / "core.area_registry").write_text(content)
+    [problem] = read_installation(tmp_path).problems
+    assert problem.startswith(".storage/core.area_registry: ")
+
+
+@pytest.mark.parametrize(
+    ("zone", "expected"),
+    [("{time_zone: Asia/Tokyo}", "Asia/Tokyo"), ("{}", "Europe/Paris"), ("{time_zone: UTC}", "UTC")],
+)
+def test_a_new_configuration_gets_the_zone_of_home_assistant_or_the_machine(
+    tmp_path: Path, zone: str, expected: str
+) -> None:
+    (tmp_path / "ha").mkdir()
+    (tmp_path / "ha" / "configuration.yaml").write_text(f"homeassistant: {zone}")
+    ended(tmp_path, "import", "homeassistant", "ha", TZ="Europe/Paris")
+    assert f'timezone = "{expected}"' in (tmp_path / "config" / "default.toml").read_text()
+
+
+def test_another_time_zone_in_lares_is_kept_and_reported(home: Path, folder: Path) -> None:
+    file = home / "config" / "default.toml"
+    file.write_text(file.read_text().replace('timezone = "UTC"', 'timezone = "Asia/Tokyo"'))
+    result = bring(home, folder)
+    assert f'skipped   locale.timezone = "Europe/Berlin": {file} has Asia/Tokyo' in result.out
+    assert 'timezone = "Asia/Tokyo"' in file.read_text()
+
+
+def test_a_disabled_condition_is_ignored(entities: Entities) -> None:
+    off = {"condition": "state", "entity_id": "light.hall", "state": "on", "enabled": False}
+    made = automation.translate(
+        {"alias": "A", "triggers": [], "conditions": [off], "actions": [{"if": [off], "then": [{"delay": 1}]}]},
+        "here",
+        entities,
+        set(),
+    )
+    assert "if true then" in made.text and "do return end" not in made.text
+
+
+def test_a_delay_that_cannot_be_translated_ends_the_run(entities: Entities) -> None:
+    assert "do return end" in lua_of(entities, {"delay": "{{ unknown }}"})
 
 
 @pytest.mark.slow

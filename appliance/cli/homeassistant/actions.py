@@ -14,10 +14,10 @@ from appliance.cli.homeassistant import conditions
 from appliance.cli.homeassistant.conditions import check_part
 from appliance.cli.homeassistant.entities import TARGET_KEYS, Entities
 from appliance.cli.homeassistant.lua import literal, name, negated, quote
-from appliance.cli.homeassistant.not_translated import NotTranslated
+from appliance.cli.homeassistant.not_translated import Disabled, NotTranslated
 from appliance.cli.homeassistant.services import Services
 from appliance.cli.homeassistant.statements import ODD_FORMS, Statements, words_of
-from appliance.cli.homeassistant.values import as_list, contains_template, is_template, mentions
+from appliance.cli.homeassistant.values import as_list, as_mapping, contains_template, is_template, mentions
 from appliance.cli.homeassistant.waits import Waits
 
 MAX_UNROLLED = 20
@@ -56,9 +56,9 @@ class Actions:
 
     def define(self, variables: Any) -> None:
         """Write variables of an automation or action as Lua locals."""
-        if not isinstance(variables, Mapping):
-            return
-        for key, value in variables.items():
+        if not isinstance(variables, Mapping | None):
+            self.statements.skip({"variables": variables}, "the variables are not a YAML mapping")
+        for key, value in as_mapping(variables).items():
             try:
                 made = self.statements.value(value)
             except NotTranslated as reason:
@@ -112,12 +112,17 @@ class Actions:
             self.lines.cut(before)
             del self.problems[problems:]
             self.statements.skip(action, words_of(reason))
-            if str(reason) == "this part is disabled":
-                return
-            if _is_condition(action):
-                self.statements.end_run("this condition")
-            elif "wait_template" in action or "wait_for_trigger" in action:
-                self._waits.replace_by_delay(action)
+            if not isinstance(reason, Disabled):
+                self._replace(action)
+
+    def _replace(self, action: Mapping[str, Any]) -> None:
+        """If later actions depend on this untranslated action, end the run here, or wait."""
+        if _is_condition(action):
+            self.statements.end_run("this condition")
+        elif "delay" in action:
+            self.statements.end_run("this delay")
+        elif "wait_template" in action or "wait_for_trigger" in action:
+            self._waits.replace_by_delay(action)
 
     def _protect(self, start: int) -> None:
         """Wrap the lines from `start` on, so that the run continues after an error. Device commands do not need

@@ -15,7 +15,7 @@ from appliance.cli.homeassistant.entities import Entities
 from appliance.cli.homeassistant.entity_values import value_in_lua
 from appliance.cli.homeassistant.lua import literal, negated, quote, rows
 from appliance.cli.homeassistant.lua_file import LuaFile, description, free_id, head, mode_of
-from appliance.cli.homeassistant.not_translated import NotTranslated
+from appliance.cli.homeassistant.not_translated import Disabled, NotTranslated
 from appliance.cli.homeassistant.statements import ODD_FORMS, as_yaml, words_of
 from appliance.cli.homeassistant.triggers import Trigger
 from appliance.cli.homeassistant.values import as_list, mentions, title_of
@@ -154,7 +154,8 @@ def _conditions(definition: Mapping[str, Any], actions: Actions, notes: list[str
             made = conditions.translate(each, actions.statements.scope)
         except ODD_FORMS as reason:
             notes.append(_note(f"condition {number}", words_of(reason), each))
-            actions.statements.end_run(f"condition {number}")
+            if not isinstance(reason, Disabled):
+                actions.statements.end_run(f"condition {number}")
             continue
         if isinstance(made, Declared):
             declared.append(made.table)

@@ -6,6 +6,7 @@ Condition types and fields follow Home Assistant's documentation of conditions.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, NoReturn
 
@@ -14,8 +15,9 @@ from msgspec import Struct, structs
 from appliance.cli.homeassistant import purpose_specific, templates
 from appliance.cli.homeassistant.entities import Comparison, Entities, Target
 from appliance.cli.homeassistant.entity_values import comparison_in_lua, number_of, value_in_lua
+from appliance.cli.homeassistant.hub_checks import check_condition
 from appliance.cli.homeassistant.lua import literal, negated
-from appliance.cli.homeassistant.not_translated import WITHOUT_COUNTERPART, NotTranslated
+from appliance.cli.homeassistant.not_translated import WITHOUT_COUNTERPART, Disabled, NotTranslated
 from appliance.cli.homeassistant.scope import Scope
 from appliance.cli.homeassistant.states import CONDITION, limit_of, numeric_tests, state_of, table_of, zone_test
 from appliance.cli.homeassistant.times import duration, offset_minutes, time_of_day, weekdays
@@ -37,13 +39,24 @@ class Computed(Struct, frozen=True):
 
 
 def translate_list(value: Any, scope: Scope) -> list[Declared | Computed]:
-    """Translate a list of conditions that must all be true. Raise `NotTranslated` if any condition cannot be
-    translated."""
-    return [translate(each, scope) for each in as_list(value)]
+    """Translate a list of conditions, without the disabled conditions. Raise `NotTranslated` if any condition cannot
+    be translated."""
+    made = []
+    for each in as_list(value):
+        with suppress(Disabled):
+            made.append(translate(each, scope))
+    return made
 
 
 def translate(value: Any, scope: Scope) -> Declared | Computed:
     """Translate one condition. Raise `NotTranslated` with the reason if the condition cannot be translated."""
+    made = _translate(value, scope)
+    if isinstance(made, Declared):
+        check_condition(made.table, scope.entities.locale)
+    return made
+
+
+def _translate(value: Any, scope: Scope) -> Declared | Computed:
     if isinstance(value, bool):
         return Computed(literal(value))
     if is_template(value):
@@ -73,9 +86,9 @@ def translate(value: Any, scope: Scope) -> Declared | Computed:
 
 
 def check_part(value: Mapping[str, Any]) -> None:
-    """Raise `NotTranslated` if a trigger or condition is disabled or contains a secret."""
+    """Raise `Disabled` if a trigger or condition is disabled, and `NotTranslated` if it contains a secret."""
     if str(value.get("enabled", True)).strip().lower() in ("false", "no", "off"):
-        raise NotTranslated("this part is disabled")
+        raise Disabled("this part is disabled")
     if is_template(value.get("enabled")):
         raise NotTranslated("the key `enabled` is a template")
     for each in (each for row in value.values() for each in as_list(row)):

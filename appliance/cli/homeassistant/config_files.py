@@ -5,19 +5,20 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from appliance import config
 from appliance.cli.homeassistant import scenes, scripts
-from appliance.cli.homeassistant.automation import translate, translate_times
+from appliance.cli.homeassistant.automation import TIMES, translate, translate_times
 from appliance.cli.homeassistant.entities import Entities
 from appliance.cli.homeassistant.installation import Installation
 from appliance.cli.homeassistant.lua_file import MARK, LuaFile
 from appliance.cli.homeassistant.not_translated import NotTranslated
 from appliance.cli.homeassistant.records import Step
+from appliance.cli.homeassistant.values import as_mapping, title_of
 from appliance.cli.terminal import counted
 from appliance.errors import LaresError, StartFailed
 from appliance.store.disk import write_file
@@ -26,22 +27,27 @@ from appliance.tables.plain_files import read_plain
 MODULE = Path("scripts") / "homeassistant.lua"
 """The name of the script that the translated automations require."""
 
+FindFaults = Callable[[Sequence[LuaFile]], Mapping[LuaFile, str]]
+"""Returns the faults of each file that the hub could not load."""
+
 
 def import_locale(locale: Mapping[str, Any], file: Path) -> list[Step]:
     """Set the time zone and coordinates if they still have their initial values."""
     text = read_plain(file).decode()
     stated = config.parse_toml(text, str(file)).get("locale", {})
     missing = {key: each for key, each in locale.items() if stated.get(key, "UTC") == "UTC" and each != "UTC"}
+    kept = {key: stated[key] for key, each in locale.items() if key not in missing and stated.get(key, each) != each}
+    steps = [(False, f"locale.{key} = {json.dumps(locale[key])}: {file} has {each}") for key, each in kept.items()]
     changed = text
     for key, value in missing.items():
         changed = _with_locale(changed, f"{key} = {json.dumps(value)}")
     try:
         config.parse(changed, str(file), {})
     except LaresError as fault:
-        return [(False, f"locale: {fault}")] if missing else []
+        return [*steps, (False, f"locale: {fault}")] if missing else steps
     if missing:
         _write(file, changed, file.stat().st_mode & 0o777)
-    return [(True, f"locale.{key} = {json.dumps(each)}") for key, each in missing.items()]
+    return [*steps, *((True, f"locale.{key} = {json.dumps(each)}") for key, each in missing.items())]
 
 
 def _with_locale(text: str, line: str) -> str:
@@ -57,48 +63,73 @@ def _with_locale(text: str, line: str) -> str:
     return head + header + section + more
 
 
-def import_files(installation: Installation, entities: Entities, folder: Path) -> list[Step]:
-    """Write one Lua file per automation, script, and scene, and their common module."""
-    steps: list[Step] = []
+def import_files(installation: Installation, entities: Entities, folder: Path, find_faults: FindFaults) -> list[Step]:
+    """Write one Lua file per automation, script, and scene, and their common module. Omit files that exist, and files
+    with faults."""
     taken = {name: _taken(folder / name) for name in ("automations", "scenes", "scripts")}
     taken["scripts"].add(MODULE.stem)
-    for what, make in _makers(installation, entities, taken):
-        try:
-            made = make()
-        except NotTranslated as reason:
-            steps.append((False, f"{what}: {reason}"))
-            continue
-        except Exception:  # one unexpected file must not prevent the import of the others
-            steps.append((False, f"{what}: unknown format; please report this file"))
-            continue
-        target, kind = folder / made.folder / f"{made.id}.lua", what.split(" ")[0]
-        if target.exists() or target.is_symlink():
-            steps.append((False, f"{kind} {made.name}: {target} exists already"))
-            continue
-        _write(target, made.text)
-        parts = f"; {counted(len(made.problems), 'part')} to translate by hand" if made.problems else ""
-        steps.append((True, f"{kind} {made.name}: {target}{parts}"))
-        steps += [(False, f"  {made.id}: {problem}") for problem in made.problems]
-    module = folder / MODULE
-    if any(is_imported for is_imported, _ in steps) and not module.exists():
-        _write(module, _module(installation.locale))
+    results = [(label, _make(make)) for label, make in _makers(installation, entities, taken)]
+    new = {made: None for _, made in results if isinstance(made, LuaFile) and not _exists(folder / made.path)}
+    if new and not _exists(folder / MODULE):
+        _write(folder / MODULE, _module(installation.locale))
+    faults = find_faults([*new])
+    steps: list[Step] = []
+    for label, made in results:
+        if isinstance(made, str):
+            steps.append((False, f"{label}: {made}"))
+        elif made not in new:
+            steps.append((False, f"{label}: {folder / made.path} exists already"))
+        elif made in faults:
+            steps.append((False, f"{label}: {faults[made]}"))
+        else:
+            _write(folder / made.path, made.text)
+            parts = f"; {counted(len(made.problems), 'part')} to translate by hand" if made.problems else ""
+            steps.append((True, f"{label}: {folder / made.path}{parts}"))
+            steps += [(False, f"{label}: {problem}") for problem in made.problems]
     return steps
+
+
+def _make(make: Callable[[], LuaFile]) -> LuaFile | str:
+    """Return the translated file, or the reason why it cannot be translated."""
+    try:
+        made = make()
+        made.text.encode()
+    except NotTranslated as reason:
+        return str(reason)
+    except UnicodeEncodeError:
+        return "contains a character that UTF-8 cannot encode"
+    except Exception:  # one unexpected file must not prevent the import of the others
+        return "unknown format; please report this file"
+    return made
+
+
+def _exists(file: Path) -> bool:
+    return file.exists() or file.is_symlink()
 
 
 def _makers(
     installation: Installation, entities: Entities, taken: Mapping[str, set[str]]
 ) -> Iterator[tuple[str, Callable[[], LuaFile]]]:
-    """Yield the description and the translation function of each file. The caller must call each function before
-    it requests the next pair."""
+    """Yield the label and the translation function of each file. The caller must call each function before it
+    requests the next pair."""
     scene_ids = iter(scripts.prepare(entities, taken))
     for origin, each in installation.scenes:
-        yield f"scene ({origin})", partial(scenes.translate_scene, origin, each, entities, scene_ids)
+        made = partial(scenes.translate_scene, origin, each, entities, scene_ids)
+        yield _label("scene", each, "name", origin), made
     for origin, key, each in installation.scripts:
-        yield f"script ({origin})", partial(scripts.translate_script, origin, key, each, entities)
+        made = partial(scripts.translate_script, origin, key, each, entities)
+        yield _label("script", each, "alias", origin), made
     for origin, each in installation.automations:
-        yield f"automation ({origin})", partial(translate, each, origin, entities, taken["automations"])
+        made = partial(translate, each, origin, entities, taken["automations"])
+        yield _label("automation", each, "alias", origin), made
     if entities.timers:
-        yield "automation (times)", partial(translate_times, entities, taken["automations"])
+        yield f"automation {TIMES}", partial(translate_times, entities, taken["automations"])
+
+
+def _label(kind: str, definition: Any, key: str, origin: str) -> str:
+    """Return the kind, the name, and the origin of a definition."""
+    name = title_of(as_mapping(definition).get(key))
+    return f"{kind} {name} ({origin})" if name else f"{kind} ({origin})"
 
 
 def _taken(folder: Path) -> set[str]:

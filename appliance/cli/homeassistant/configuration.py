@@ -10,11 +10,22 @@ from appliance.cli.homeassistant.blueprints import with_blueprint
 from appliance.cli.homeassistant.folder import ConfigFolder
 from appliance.cli.homeassistant.helper_entities import HELPERS
 from appliance.cli.homeassistant.includes import expand_includes, included_files, merged
-from appliance.cli.homeassistant.values import as_list, as_mapping
+from appliance.cli.homeassistant.values import as_list, as_mapping, number, shown
 from appliance.cli.homeassistant.yaml_parser import Tagged
 
 INTEGRATIONS = frozenset({"homeassistant", "zone", "person", "group", "timer", "schedule", *HELPERS})
 """Configuration keys that the import needs. If a file for another key is unreadable, the import continues."""
+
+LISTED = frozenset({"automation", "scene", "script"})
+
+IGNORED = frozenset(
+    {
+        *("api", "backup", "config", "default_config", "dhcp", "energy", "frontend", "go2rtc", "hardware", "history"),
+        *("http", "lovelace", "logbook", "logger", "map", "mobile_app", "my", "network", "panel_custom"),
+        *("recorder", "ssdp", "stream", "sun", "system_health", "system_log", "usb", "webhook", "zeroconf"),
+    }
+)
+"""Configuration keys of Home Assistant's own functions, which need no translation."""
 
 
 class Configuration:
@@ -22,29 +33,52 @@ class Configuration:
 
     def __init__(self, folder: ConfigFolder) -> None:
         self._folder = folder
-        self._parts = [(origin, as_mapping(value)) for origin, value in self._read_parts()]
+        self._parts = [(origin, folder.mapping(origin, "the package", part)) for origin, part in self._read_parts()]
         """The path and content of configuration.yaml and of each package, without included files."""
 
     def _read_parts(self) -> Iterator[tuple[str, Any]]:
         name = "configuration.yaml"
-        main = as_mapping(self._folder.read_yaml(name))
-        core = as_mapping(next(included_files(self._folder, name, main.get("homeassistant")), ("", None))[1])
+        main = self._folder.mapping(name, "the file", self._folder.read_yaml(name))
+        origin, core = next(included_files(self._folder, name, main.get("homeassistant")), (name, None))
+        core = self._folder.mapping(origin, "homeassistant", core)
         yield name, {**main, "homeassistant": core}
         stated = core.get("packages")
         is_named = isinstance(stated, Tagged) and stated.tag == "!include_dir_named"
         for origin, value in included_files(self._folder, name, stated):
-            packages = {origin: value} if is_named else as_mapping(value)
+            packages = {origin: value} if is_named else self._folder.mapping(origin, "packages", value)
             for package in packages.values():
                 yield from included_files(self._folder, origin, package)
 
     def read_integrations(self) -> dict[str, Any]:
-        """Return the sections of `INTEGRATIONS`."""
+        """Return the sections of `INTEGRATIONS`. Report the other sections, and parts with a wrong type."""
         found: dict[str, Any] = {}
         for origin, part in self._parts:
+            others = []
             for key, value in part.items():
-                if (name := str(key).split(" ")[0]) in INTEGRATIONS:
-                    found[name] = merged([found.get(name), expand_includes(self._folder, origin, value)])
+                name = str(key).split(" ")[0]
+                if name in INTEGRATIONS:
+                    section = self._checked(origin, name, expand_includes(self._folder, origin, value))
+                    found[name] = merged([found.get(name), section])
+                elif name not in {*LISTED, *IGNORED}:
+                    others.append(str(key))
+            if others:
+                self._folder.report(origin, f"the import does not translate {', '.join(others)}")
         return found
+
+    def _checked(self, origin: str, name: str, section: Any) -> Any:
+        """Return the section without rows of a wrong type."""
+        if name in ("zone", "person"):
+            for each in as_list(section):
+                self._folder.mapping(origin, name, each)
+            return as_list(section)
+        rows = self._folder.mapping(origin, name, section)
+        if name == "homeassistant":
+            return rows
+        faults = {key: _fault_of(name, each) for key, each in rows.items()}
+        for key, fault in faults.items():
+            if fault is not None:
+                self._folder.report(origin, f"{name}.{key}{fault}")
+        return {key: each for key, each in rows.items() if faults[key] is None}
 
     def read_automations(self) -> Iterator[tuple[str, Any]]:
         return self._read_list("automation")
@@ -61,8 +95,8 @@ class Configuration:
 
     def _read_list(self, section: str) -> Iterator[tuple[str, Any]]:
         for file, content in self._contents(section):
-            for number, each in enumerate(as_list(content), 1):
-                yield f"{file}, number {number}", with_blueprint(self._folder, each, section)
+            for position, each in enumerate(as_list(content), 1):
+                yield f"{file}, number {position}", with_blueprint(self._folder, each, section)
 
     def _contents(self, section: str) -> Iterator[tuple[str, Any]]:
         """Yield the origin and content of each part of a section: first the file that Home Assistant's user interface
@@ -80,3 +114,15 @@ class Configuration:
                         made = expand_includes(self._folder, file, content)
                         yield file, {Path(file).stem: made} if is_named else made
                         read |= {file} if isinstance(value, Tagged) else set()
+
+
+def _fault_of(section: str, row: Any) -> str | None:
+    """Return the fault of a helper, timer, schedule, or group, or None."""
+    if not isinstance(row, Mapping | None) and not (section == "group" and isinstance(row, list | str)):
+        return f" is not a YAML mapping, but {shown(row)}"
+    is_number = section in ("input_number", "counter")
+    for key in ("initial", "min"):
+        value = as_mapping(row).get(key)
+        if isinstance(value, Mapping | list | Tagged) or (is_number and isinstance(number(value), str)):
+            return f".{key} is not a {'number' if is_number else 'single value'}, but {shown(value)}"
+    return None

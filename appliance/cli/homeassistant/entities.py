@@ -23,6 +23,7 @@ from appliance.cli.homeassistant.places import Places
 from appliance.cli.homeassistant.registries import HaDevice, HaEntity
 from appliance.cli.homeassistant.values import as_mapping, is_template, number, word_of, words
 from appliance.home.capabilities import KNOWN_ATTRIBUTES
+from appliance.home_locale import Locale
 
 MAX_GROUPS = 8
 """Maximum nesting of groups."""
@@ -125,13 +126,17 @@ class Script(Struct, frozen=True, kw_only=True):
 class Entities:
     """Finds the target of each entity. `missing` contains unknown entities.
 
+    - `locale`: the location in the configuration of Lares.
     - `scripts`, `scenes`: the counterparts by object id.
     - `snapshots`: the ids of scenes that actions create.
     - `timers`: the variable and the offset in seconds of each time that an automation waits for.
     """
 
-    def __init__(self, installation: Installation, section: str, known: Mapping[str, KnownDevice]) -> None:
+    def __init__(
+        self, installation: Installation, section: str, known: Mapping[str, KnownDevice], locale: Locale
+    ) -> None:
         self.installation = installation
+        self.locale = locale
         self.missing: dict[str, None] = {}
         self.timers: dict[str, tuple[Variable, float]] = {}
         self.scripts: dict[str, Script] = {}

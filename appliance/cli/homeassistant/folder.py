@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import orjson
 
+from appliance.cli.homeassistant.values import as_mapping, shown
 from appliance.cli.homeassistant.yaml_parser import (
     MAX_DEPTH,
     MAX_VALUES,
@@ -44,9 +46,20 @@ class ConfigFolder:
         self._yaml = YamlParser()
         self._contents: dict[str, Any] = {}
         self._lists: dict[tuple[str, str, str], list[str]] = {}
+        self.problems: dict[str, None] = {}
+        """Sentences about parts that the import skips. Each sentence begins with the name of the file."""
 
     def contains(self, name: str) -> bool:
         return self._is_inside(self._path / name)
+
+    def report(self, origin: str, sentence: str) -> None:
+        self.problems[f"{origin}: {sentence}"] = None
+
+    def mapping(self, origin: str, what: str, value: Any) -> Mapping[Any, Any]:
+        """Return a mapping. Report any other value, except a missing value, and return an empty mapping instead."""
+        if not isinstance(value, Mapping | None):
+            self.report(origin, f"{what} is not a YAML mapping, but {shown(value)}")
+        return as_mapping(value)
 
     def count(self, origin: str, value: Any, depth: int = 1) -> None:
         """Count a value of the expanded configuration."""

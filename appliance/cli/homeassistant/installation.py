@@ -29,6 +29,7 @@ class Installation(Struct, frozen=True, kw_only=True):
     - `schedules`: days with start and end, by entity id.
     - `helpers`: values by entity id.
     - `locale`: `timezone`, `latitude`, and `longitude`, if known.
+    - `problems`: sentences about skipped parts.
     """
 
     areas: Mapping[str, HaArea]
@@ -44,6 +45,7 @@ class Installation(Struct, frozen=True, kw_only=True):
     schedules: Mapping[str, tuple[tuple[str, str, str], ...]]
     helpers: Mapping[str, Any]
     locale: Mapping[str, Any]
+    problems: tuple[str, ...] = ()
     is_metric: bool = True
 
 
@@ -82,4 +84,5 @@ def read_installation(path: Path) -> Installation:
         helpers=read_helpers(folder, integrations, entities),
         locale=read_locale(folder, integrations),
         is_metric=is_metric(folder, integrations),
+        problems=tuple(folder.problems),
     )

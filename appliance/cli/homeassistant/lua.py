@@ -27,7 +27,7 @@ def literal(value: Any) -> str:
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     if isinstance(value, int | float):
-        return repr(value)
+        return {"inf": "math.huge", "-inf": "-math.huge", "nan": "0/0"}.get(repr(value), repr(value))
     if isinstance(value, Mapping):
         pairs = [f"{key_of(key)} = {literal(each)}" for key, each in value.items() if each is not None]
         return f"{{ {', '.join(pairs)} }}" if pairs else "{}"

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 
 from appliance.cli.homeassistant.lua import comment, literal, quote
-from appliance.cli.homeassistant.values import object_id
+from appliance.cli.homeassistant.not_translated import NotTranslated
+from appliance.cli.homeassistant.values import object_id, shown
 
 MODES = ("single", "restart", "queued", "parallel")
 MAX_ID_CHARS = 60
@@ -21,7 +23,7 @@ MARK = "-- Imported from Home Assistant: "
 class LuaFile(Struct, frozen=True, kw_only=True):
     """A translated automation, script, or scene. `problems` contains the reasons for untranslated parts.
 
-    `folder` is relative to the configuration folder.
+    `folder` and `path` are relative to the configuration folder.
     """
 
     folder: str
@@ -29,6 +31,10 @@ class LuaFile(Struct, frozen=True, kw_only=True):
     name: str
     text: str
     problems: tuple[str, ...]
+
+    @property
+    def path(self) -> Path:
+        return Path(self.folder, f"{self.id}.lua")
 
 
 def free_id(title: str, taken: set[str]) -> str:
@@ -57,12 +63,14 @@ def description(definition: Mapping[str, Any]) -> list[str]:
 
 def mode_of(definition: Mapping[str, Any]) -> list[str]:
     """Return the line for the mode. In Home Assistant, the default mode is `single`, and the default maximum of
-    queued or parallel runs is 10."""
+    queued or parallel runs is 10. Raise
+    `NotTranslated` for an unknown mode."""
     mode = str(definition.get("mode", "single"))
     if mode not in MODES:
-        mode = "single"
+        raise NotTranslated(f"the mode {shown(mode)} is unknown")
     if mode in ("queued", "parallel"):
         limit = definition.get("max", 10)
-        limit = limit if isinstance(limit, int) and limit > 0 else 10
+        if not isinstance(limit, int) or limit < 1:
+            raise NotTranslated(f"max is not a whole number, but {shown(limit)}")
         return [f"  mode = {literal({'type': mode, 'max': limit})},"]
     return [f"  mode = {quote(mode)},"]

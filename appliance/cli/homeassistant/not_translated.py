@@ -27,5 +27,9 @@ class NotTranslated(Exception):
     """Raised if a part cannot be translated. The message contains the reason."""
 
 
+class Disabled(NotTranslated):
+    """Raised if a part is disabled. Home Assistant ignores a disabled trigger, condition, or action."""
+
+
 class ImpossibleState(NotTranslated):
     """Raised if an attribute never has the compared value."""

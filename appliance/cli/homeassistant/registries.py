@@ -7,8 +7,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from appliance.cli.homeassistant.folder import ConfigFolder
-from appliance.cli.homeassistant.values import as_mapping, as_text, words
+from appliance.cli.homeassistant.folder import STORAGE, ConfigFolder
+from appliance.cli.homeassistant.values import as_mapping, as_text, shown, words
 
 
 class HaArea(Struct, frozen=True, kw_only=True):
@@ -53,8 +53,15 @@ class HaEntity(Struct, frozen=True, kw_only=True):
 
 
 def registry_rows(folder: ConfigFolder, registry: str, key: str) -> list[Mapping[str, Any]]:
-    rows = as_mapping(as_mapping(folder.read_json(registry)).get("data")).get(key)
-    return [each for each in rows if isinstance(each, Mapping)] if isinstance(rows, list) else []
+    """Return the rows of a registry. Report rows that are not JSON objects."""
+    origin, content = f"{STORAGE}/{registry}", folder.read_json(registry)
+    rows = as_mapping(as_mapping(content).get("data")).get(key, [])
+    if content is not None and (not isinstance(rows, list) or "data" not in as_mapping(content)):
+        folder.report(origin, f"the list data.{key} is missing")
+        return []
+    if wrong := [each for each in rows if not isinstance(each, Mapping)]:
+        folder.report(origin, f"data.{key} contains {shown(wrong[0])} instead of an object")
+    return [each for each in rows if isinstance(each, Mapping)]
 
 
 def read_areas(folder: ConfigFolder) -> dict[str, HaArea]:

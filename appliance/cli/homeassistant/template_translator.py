@@ -17,7 +17,7 @@ from appliance.cli.homeassistant.entity_values import comparison_in_lua, number_
 from appliance.cli.homeassistant.lua import is_one_call, literal, negated, quote
 from appliance.cli.homeassistant.not_translated import NotTranslated
 from appliance.cli.homeassistant.scope import Scope
-from appliance.cli.homeassistant.times import full_time
+from appliance.cli.homeassistant.times import time_of_day
 from appliance.cli.homeassistant.values import number
 
 _OPERATORS: Mapping[type[nodes.Node], str] = {
@@ -276,7 +276,7 @@ class Translator:
         for one, other, word in ((left, right, kind), (right, left, _MIRRORED.get(kind, ""))):
             if _is_call(one, {"now"}) and _is_call(other, {"today_at"}) and isinstance(other, nodes.Call):
                 [time] = self._constants(other.args, 1)
-                return f'os.date("%H:%M:%S") {_COMPARISONS[word]} {quote(full_time(time))}'
+                return f'os.date("%H:%M:%S") {_COMPARISONS[word]} {quote(time_of_day(time))}'
         if kind in ("in", "notin"):
             return self._contains(left, kind, right)
         if isinstance(right, nodes.Const) and kind in ("eq", "ne"):

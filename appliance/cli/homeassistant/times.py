@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from typing import Any
 
 from appliance.cli.homeassistant.not_translated import NotTranslated
-from appliance.cli.homeassistant.values import words
+from appliance.cli.homeassistant.values import contains_template, words
 
 WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 
@@ -16,22 +17,26 @@ SECONDS: Mapping[str, float] = {"days": 86400, "hours": 3600, "minutes": 60, "se
 
 def seconds(value: Any) -> float:
     """Return the seconds of a duration: HH:MM:SS, a number, or a mapping. Raise `NotTranslated` for a template."""
-    if isinstance(value, Mapping):
-        try:
-            return sum(float(each) * SECONDS[str(unit)] for unit, each in value.items())
-        except (KeyError, TypeError, ValueError):
-            raise NotTranslated("the duration is a template") from None
     if isinstance(value, bool) or value is None:
         raise NotTranslated("the duration is missing")
-    if isinstance(value, int | float):
-        return float(value)
+    try:
+        found = _seconds(value)
+    except (KeyError, TypeError, ValueError):
+        found = math.nan
+    if math.isfinite(found):
+        return found
+    if contains_template(value):
+        raise NotTranslated("the duration is a template")
+    raise NotTranslated(f"{value} is not a duration; write a duration such as 00:05:00")
+
+
+def _seconds(value: Any) -> float:
+    if isinstance(value, Mapping):
+        return sum(float(each) * SECONDS[str(unit)] for unit, each in value.items())
     if found := re.fullmatch(r"\s*([+-]?)(\d+):(\d{1,2})(?::(\d{1,2}(?:\.\d+)?))?\s*", str(value)):
         sign = -1 if found[1] == "-" else 1
         return sign * (int(found[2]) * 3600 + int(found[3]) * 60 + float(found[4] or 0))
-    try:
-        return float(value)
-    except ValueError:
-        raise NotTranslated("the duration is a template") from None
+    return float(value)
 
 
 def duration(value: Mapping[str, Any]) -> float:
@@ -52,7 +57,7 @@ def time_of_day(value: Any) -> str:
     """Return a time of day as HH:MM:SS. Raise `NotTranslated` for a helper or sensor."""
     if isinstance(value, int):
         value = f"{value // 3600:02}:{value // 60 % 60:02}:{value % 60:02}"
-    if not re.fullmatch(r"\d{1,2}:\d{2}(:\d{2})?", str(value)):
+    if not re.fullmatch(r"([01]?\d|2[0-3]):[0-5]\d(:[0-5]\d)?", str(value)):
         raise NotTranslated(f"{value} is not a time of day; write a time such as 07:30")
     return full_time(value)
 

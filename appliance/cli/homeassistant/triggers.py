@@ -17,6 +17,7 @@ from appliance.cli.homeassistant import purpose_specific, templates
 from appliance.cli.homeassistant.conditions import check_part, state_test
 from appliance.cli.homeassistant.entities import Comparison, Entities, Target, Variable
 from appliance.cli.homeassistant.entity_values import comparison_in_lua
+from appliance.cli.homeassistant.hub_checks import check_trigger
 from appliance.cli.homeassistant.lua import literal
 from appliance.cli.homeassistant.not_translated import WITHOUT_COUNTERPART, NotTranslated
 from appliance.cli.homeassistant.states import (
@@ -94,6 +95,8 @@ def translate(value: Any, entities: Entities) -> list[Trigger]:
     found = [structs.replace(each, id=id_, variables=variables) for each in method(value, entities)]
     if not found:
         raise NotTranslated("the trigger names neither an entity nor a time")
+    for each in found:
+        check_trigger(each.table if id_ is None else {**each.table, "id": id_}, entities.locale)
     return found
 
 

@@ -9,6 +9,7 @@ from appliance.cli.homeassistant.yaml_parser import Tagged
 from appliance.home.texts import clean_text
 
 MAX_TITLE_CHARS = 200
+MAX_QUOTED_CHARS = 60
 
 
 def number(word: Any) -> Any:
@@ -34,6 +35,12 @@ def as_mapping(value: Any) -> Mapping[Any, Any]:
 def word_of(state: Any) -> Any:
     """Return the state of an entity. YAML reads the words on and off as booleans."""
     return ("on" if state else "off") if isinstance(state, bool) else state
+
+
+def shown(value: Any) -> str:
+    """Return a value of the configuration for a message, shortened."""
+    text = str(value)
+    return text if len(text) <= MAX_QUOTED_CHARS else f"{text[:MAX_QUOTED_CHARS]}…"
 
 
 def as_text(value: Any) -> str | None:

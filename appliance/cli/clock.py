@@ -10,10 +10,9 @@ from pathlib import Path
 from msgspec import to_builtins
 from msgspec.structs import replace
 
-from appliance.cli.hub_client import HubRequest, ask, ask_or_act
+from appliance.cli.hub_client import HubRequest, ask, ask_or_act, open_stored
 from appliance.cli.owner import become_owner
 from appliance.cli.paths import HubPaths
-from appliance.cli.stored_document import open_document
 from appliance.cli.terminal import say
 from appliance.clock import Clock, timestamp
 from appliance.store.card_counts import read_card_counts
@@ -33,7 +32,7 @@ def clock(arguments: argparse.Namespace) -> int:
 
 async def _trust_without_hub(data_dir: Path) -> None:
     """Trust the clock in the store, without a running hub."""
-    async with open_document(data_dir) as (document, clock):
+    async with open_stored(data_dir) as (document, clock):
         now = clock.now()
         changes = ClockTrust(clock, newest_time(document)).record(now)
         if (card := read_card_counts(document)) is not None:

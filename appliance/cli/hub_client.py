@@ -8,7 +8,8 @@ import http.client
 import os
 import select
 import socket
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlencode
@@ -16,13 +17,15 @@ from urllib.parse import urlencode
 import msgspec
 import orjson
 
+from appliance.api.error_codes import status_of
 from appliance.cli.exit_codes import exit_code_of
 from appliance.cli.owner import become_owner
 from appliance.cli.paths import HubPaths
 from appliance.cli.process.control_socket import SOCKET, socket_path
 from appliance.clock import Clock
-from appliance.errors import StartFailed
-from appliance.store.disk import for_its_user
+from appliance.errors import LaresError, StartFailed
+from appliance.store.disk import Disk, for_its_user
+from appliance.store.document import Document, open_document
 from appliance.store.lock import DirectoryLock, holder_of
 from appliance.store.restore import finish_at_start, read_present
 from appliance.store.storage import DocumentSnapshot
@@ -179,6 +182,17 @@ async def ask_or_act(data_dir: Path, request: Callable[[], T], act: Callable[[],
             finally:
                 lock.release()
         await clock.sleep(HUB_RETRY_SECS)
+
+
+@asynccontextmanager
+async def open_stored(data_dir: Path) -> AsyncIterator[tuple[Document, Clock]]:
+    """Open the document without a running hub. An error has the same exit code as in the hub."""
+    clock = Clock()
+    async with open_document(Disk(data_dir), clock) as document:
+        try:
+            yield document, clock
+        except LaresError as error:
+            raise StartFailed(str(error), exit_code_of(status_of(error), error.code)) from None
 
 
 def read_state(data_dir: Path) -> tuple[Mapping[str, bytes], bool]:

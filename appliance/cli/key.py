@@ -16,11 +16,10 @@ from urllib.parse import quote
 from appliance import config
 from appliance.api import schemas
 from appliance.api.keyring import KEY_BODY, Keyring
-from appliance.cli.hub_client import HubRequest, ask, ask_or_act
+from appliance.cli.hub_client import HubRequest, ask, ask_or_act, open_stored
 from appliance.cli.keyring import keyring_of
 from appliance.cli.owner import become_owner
 from appliance.cli.paths import HubPaths
-from appliance.cli.stored_document import open_document
 from appliance.cli.terminal import say
 from appliance.errors import Invalid, LaresError, StartFailed
 from appliance.home.bus import Bus
@@ -72,7 +71,7 @@ async def _act_without_hub(data_dir: Path, act: Act, auth: Auth | LaresError) ->
     """Do the work with exclusive access to the store. Return the same answer as the hub."""
     if isinstance(auth, LaresError):
         raise auth
-    async with open_document(data_dir) as (document, clock):
+    async with open_stored(data_dir) as (document, clock):
         with closing(keyring_of(auth, Keys(document, Bus()), data_dir, clock)) as keyring:
             return await act(keyring)
 

@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Mapping
 from typing import Any, Protocol
+
+from appliance.log_buffer import own_fields
+
+SCRIPT_LOG_LEVELS: Mapping[str, int] = {
+    "trace": logging.DEBUG,
+    "debug": logging.DEBUG,
+    "info": logging.INFO,
+    "warn": logging.WARNING,
+    "error": logging.ERROR,
+}
 
 
 class LuaCalls(Protocol):
@@ -15,3 +27,9 @@ class LuaCalls(Protocol):
         """Run `ctx:<operation>` and return JSON. A `LaresError` is raised in Lua at the calling line."""
 
     def log(self, level: str, message: str, fields: Any) -> None: ...
+
+
+def write_script_line(log: logging.Logger, level: str, message: str, fields: Any, **of: str) -> None:
+    """Write a log line of a Lua file. `of` names the file. `fields` can be any value of Lua."""
+    named = fields if isinstance(fields, dict) else {} if fields is None else {"fields": fields}
+    log.log(SCRIPT_LOG_LEVELS[level], "%s", message, extra=own_fields({**dict(sorted(named.items())), **of}))

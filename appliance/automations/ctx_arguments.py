@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from appliance.adapters.lua_calls import SCRIPT_LOG_LEVELS
 from appliance.adapters.notification import parse_actions
 from appliance.automations.field_checks import take_attribute
 from appliance.automations.requirement import Requirement, take_requirement
@@ -13,7 +14,6 @@ from appliance.automations.timers import check_timer
 from appliance.automations.variables import check_variable
 from appliance.errors import Invalid
 from appliance.home.commands import Command
-from appliance.lua.running.context import SCRIPT_LOG_LEVELS
 from appliance.lua.running.ctx_calls import MAX_WAIT_SECS
 from appliance.tables.checks import LUA, boolean, format_value, nearest, number, suggest
 from appliance.tables.fields import Findings, Table

@@ -13,6 +13,7 @@ from lupa import lua54
 
 from appliance.adapters.dispatch import Status
 from appliance.adapters.elgato_lights.adapter import ElgatoAdapter
+from appliance.adapters.lua_calls import SCRIPT_LOG_LEVELS
 from appliance.adapters.roku_tv.adapter import RokuAdapter
 from appliance.errors import ConfigFailed, Invalid
 from appliance.home import values
@@ -20,7 +21,7 @@ from appliance.home.capabilities import CAPABILITIES
 from appliance.home.commands import Command
 from appliance.home.model import DeviceKind
 from appliance.lua.files.catalog import read_definition
-from appliance.lua.running.context import SCRIPT_LOG_LEVELS, Context
+from appliance.lua.running.context import Context
 from appliance.lua.running.modes import ModeType
 from appliance.lua_worker.ctx_methods import CTX_METHODS
 from appliance.scenes import scene_parser

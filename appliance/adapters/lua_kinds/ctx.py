@@ -11,6 +11,7 @@ import orjson
 
 from appliance.adapters.device_http.client import HttpResponse
 from appliance.adapters.device_xml import parse_at_once_or_apart
+from appliance.adapters.lua_calls import write_script_line
 from appliance.adapters.lua_kinds.crypto import compute
 from appliance.adapters.lua_kinds.json_and_xml import compact_json, decode_xml
 from appliance.adapters.lua_kinds.kept_texts import KeptTexts
@@ -24,16 +25,7 @@ from appliance.adapters.lua_kinds.web_request import (
 from appliance.adapters.redaction import Redaction
 from appliance.computing import compute_alone
 from appliance.errors import AdapterFailed, Invalid, Unanswered, Unreachable, Unreadable
-from appliance.log_buffer import own_fields
 from appliance.tables.checks import number_within
-
-_LEVELS = {
-    "trace": logging.DEBUG,
-    "debug": logging.DEBUG,
-    "info": logging.INFO,
-    "warn": logging.WARNING,
-    "error": logging.ERROR,
-}
 
 MAX_DESCRIBED, MAX_DESCRIBED_BYTES = 4, 1 << 18
 """Maximum number of answers in a report, and the maximum size of an answer whose fields are listed."""
@@ -96,10 +88,8 @@ class KindCtx:
 
     def log(self, level: str, message: str, fields: Any) -> None:
         """Write a log line of the file, without secrets."""
-        stated = fields if isinstance(fields, dict) else {} if fields is None else {"fields": fields}
-        named = self._redact.in_value(stated)
-        extra = own_fields({**dict(sorted(named.items())), "adapter": self._section})
-        log.log(_LEVELS[level], "%s", self._redact(message), extra=extra)
+        redact = self._redact
+        write_script_line(log, level, redact(message), redact.in_value(fields), adapter=self._section)
 
     async def http(self, request: Any, _: Any) -> Any:
         """Send the request, and return the response as `{status, headers, body, json?}`."""

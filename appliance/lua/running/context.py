@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from typing import Any
 
 from appliance.adapters.dispatch import Outcome, Status
+from appliance.adapters.lua_calls import write_script_line
 from appliance.clock import Clock
 from appliance.errors import LaresError
 from appliance.home.commands import Command
-from appliance.log_buffer import own_fields
 from appliance.lua.running.failed_calls import FailedCalls
 from appliance.lua.running.trace import Trace, shorten
 
@@ -23,14 +23,6 @@ MAX_RESULT_BYTES = 256 << 10
 """Maximum size of an execution's stored command results. Older results are dropped."""
 
 MAX_WARNINGS = 20
-
-SCRIPT_LOG_LEVELS: Mapping[str, int] = {
-    "trace": logging.DEBUG,
-    "debug": logging.DEBUG,
-    "info": logging.INFO,
-    "warn": logging.WARNING,
-    "error": logging.ERROR,
-}
 
 CtxFunction = Callable[..., Awaitable[Any]]
 """Implements a method of `ctx`: takes the context and three arguments, and returns JSON data."""
@@ -79,10 +71,7 @@ class Context:
     def log(self, level: str, message: str, fields: Any) -> None:
         """Log a script's line with the name of the scene or automation that runs the script."""
         self.trace.add("log", level=level, message=message)
-        named = fields if isinstance(fields, dict) else {} if fields is None else {"fields": fields}
-        log.log(
-            SCRIPT_LOG_LEVELS[level], "%s", message, extra=own_fields({**dict(sorted(named.items())), **self._label})
-        )
+        write_script_line(log, level, message, fields, **self._label)
 
     @contextmanager
     def noting_failure(self, target: str) -> Iterator[None]:

@@ -26,6 +26,11 @@ def http_url(host: str, port: int, scheme: str = "http") -> SectionKeys:
     }
 
 
+def host_keys(name: str, usual_port: int) -> Callable[[str, int], SectionKeys]:
+    """Return a function for the settings `name` and `port`. The usual port is omitted."""
+    return lambda host, port: {name: host} if port == usual_port else {name: host, "port": port}
+
+
 def https_url(host: str, port: int) -> SectionKeys:
     return http_url(host, port, "https")
 

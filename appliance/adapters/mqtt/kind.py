@@ -8,7 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from appliance.adapters.access_settings import file_path
-from appliance.adapters.kind import AdapterKind, DiscoveryMethod, SectionKeys
+from appliance.adapters.kind import AdapterKind, DiscoveryMethod, host_keys
 from appliance.errors import Invalid
 from appliance.home.model import DeviceKind
 from appliance.tables import addresses
@@ -64,14 +64,10 @@ class Mqtt(Settings, frozen=True, kw_only=True):
             raise Invalid("has certificate files; set tls = true to use them")
 
 
-def _found(host: str, port: int) -> SectionKeys:
-    return {"host": host, **({} if port == 1883 else {"port": port})}
-
-
 MQTT = AdapterKind(
     name="mqtt",
     title="MQTT broker",
-    discovery=(DiscoveryMethod(mdns="_mqtt._tcp", keys=_found),),
+    discovery=(DiscoveryMethod(mdns="_mqtt._tcp", keys=host_keys("host", addresses.DEFAULT_PORTS["mqtt"])),),
     settings=Mqtt,
     device_kinds=frozenset({DeviceKind.LIGHT, DeviceKind.SWITCH, DeviceKind.SENSOR}),
     operations=frozenset({"publish", "notify"}),

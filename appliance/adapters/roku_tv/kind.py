@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from appliance.adapters.access_settings import DEFAULT_POLL_SECS, max_silence_secs, poll_interval_secs
-from appliance.adapters.kind import AdapterKind, DiscoveryMethod, SectionKeys
+from appliance.adapters.kind import AdapterKind, DiscoveryMethod, host_keys
 from appliance.home.model import DeviceKind
 from appliance.tables import addresses
 from appliance.tables.checks import whole
@@ -23,17 +23,13 @@ class RokuTv(Settings, frozen=True, kw_only=True):
         return f"http://{addresses.bracketed(self.ip_address)}:{self.port}"
 
 
-def _found(host: str, port: int) -> SectionKeys:
-    return {"ip_address": host, **({} if port == 8060 else {"port": port})}
-
-
 ROKU_TV = AdapterKind(
     name="roku_tv",
     title="Roku",
     settings=RokuTv,
     device_kinds=frozenset({DeviceKind.SWITCH}),
     operations=frozenset({"info"}),
-    discovery=(DiscoveryMethod(ssdp="roku:ecp", keys=_found),),
+    discovery=(DiscoveryMethod(ssdp="roku:ecp", keys=host_keys("ip_address", 8060)),),
     simulated=lambda device: RokuTv(ip_address=device.host, port=device.port, poll_interval_secs=2),
     in_demo="TV",
 )

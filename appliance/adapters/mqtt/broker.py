@@ -18,7 +18,7 @@ from aiomqtt.exceptions import MqttConnectError
 from appliance.adapters.mqtt.aiomqtt_client import Client
 from appliance.adapters.mqtt.kind import Mqtt
 from appliance.adapters.mqtt.messages import Outgoing, Received
-from appliance.adapters.secret_files import read_secret
+from appliance.adapters.secret_files import secret_of
 from appliance.adapters.tls import open_tls, share_tls
 from appliance.computing import compute_alone
 from appliance.errors import AdapterFailed, Unreachable
@@ -210,7 +210,7 @@ class Broker:
             self._port,
             self._receive,
             username=settings.username,
-            password=_password(settings),
+            password=secret_of("password", settings.password, Path(), settings.password_file),
             identifier=self._client_id,
             protocol=aiomqtt.ProtocolVersion.V311,
             will=None if status is None else aiomqtt.Will(status, "offline", qos=1, retain=True),
@@ -226,13 +226,6 @@ class Broker:
         if code in _BAD_CREDENTIALS:
             return BrokerRefused(f"{self.address} rejects the username or password; check both in the section")
         return Unreachable(f"{self.address} rejects the connection ({_reason(error)})")
-
-
-def _password(settings: Mqtt) -> str | None:
-    """Return the password. Raise `AdapterFailed` for an unreadable password file."""
-    if settings.password_file is None:
-        return settings.password
-    return read_secret("password_file", Path(settings.password_file))
 
 
 async def _tls_context(settings: Mqtt) -> ssl.SSLContext:

@@ -128,10 +128,7 @@ class ClockWatch:
         self.was_trusted = True
         waiting, self._on_trusted = self._on_trusted, []
         for do in waiting:
-            try:
-                do()
-            except Exception as error:  # one failure must not stop the others
-                log.error("a schedule failed: %s: %s", type(error).__name__, error, exc_info=error)
+            do_safely(do)
 
     def _note_step(self, step: timedelta) -> None:
         self._step += step
@@ -143,3 +140,11 @@ class ClockWatch:
         if self.trust.forgotten is not None:
             stored = timestamp(self.trust.forgotten)
             log.warning("the stored time %s is in the future, because the clock was wrong; it is ignored", stored)
+
+
+def do_safely(do: Callable[[], object]) -> None:
+    """Call the function of a schedule. Log a failure, because it must not stop other schedules."""
+    try:
+        do()
+    except Exception as error:
+        log.error("a schedule failed: %s: %s", type(error).__name__, error, exc_info=error)

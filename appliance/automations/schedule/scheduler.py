@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
-from appliance.automations.schedule.clock_watch import ClockWatch
+from appliance.automations.schedule.clock_watch import ClockWatch, do_safely
 from appliance.automations.schedule.scheduled_calls import (
     MICROSECOND,
     CalendarCall,
@@ -155,7 +155,7 @@ class Scheduler:
             _report_passed(call.name, passed)
             if late is not None:
                 self._late += late > LATE_SECS
-                _safely(partial(call.on_due, late))
+                do_safely(partial(call.on_due, late))
             yield
 
     def _fire_calendar_calls(self) -> Iterator[None]:
@@ -167,7 +167,7 @@ class Scheduler:
             self._note_missed(call, first, now + MICROSECOND if due is None else due)
             if due is not None and call in self._calendar_calls:
                 self._late += (now - due).total_seconds() > LATE_SECS
-                _safely(partial(call.on_due, due))
+                do_safely(partial(call.on_due, due))
             yield
 
     def _begin(self, call: CalendarCall, since: datetime) -> None:
@@ -210,10 +210,3 @@ def _report_passed(name: str, passed: int) -> None:
     if passed:
         count = f"{MAX_COUNTED} or more" if passed >= MAX_COUNTED else passed
         log.warning("%s: missed runs that will not be repeated: %s", name, count)
-
-
-def _safely(do: Callable[[], None]) -> None:
-    try:
-        do()
-    except Exception as error:  # a fault in one schedule must not stop other schedules
-        log.error("a schedule failed: %s: %s", type(error).__name__, error, exc_info=error)

@@ -90,25 +90,24 @@ def device_after(before: Device, seen: Observation, state: str, now: datetime, d
 
 def check_device_id(device_id: Any) -> None:
     """Raise `Invalid` if the text cannot be the id of a device."""
-    try:
-        is_id = isinstance(device_id, str) and strip_id(device_id) == device_id
-    except Invalid as fault:
-        raise Invalid(f"the device id {fault}") from None
-    if not is_id:
-        raise Invalid(f"{format_value(device_id)} is not a valid device id")
+    _check_id(device_id, "the device id", "a valid device id")
 
 
 def check_event(event: Any, data: Any) -> tuple[str, dict[str, Value]]:
     """Return the valid name and data of a device's event. Raise `Invalid` if the name or the data is invalid."""
-    try:
-        is_name = isinstance(event, str) and strip_id(event) == event
-    except Invalid as fault:
-        raise Invalid(f"the name of an event {fault}") from None
-    if not is_name:
-        raise Invalid(f"{format_value(event)} is not a valid event name")
+    _check_id(event, "the name of an event", "a valid event name")
     if not isinstance(data, Mapping):
         raise Invalid(f"the data of the event {event} must be an object, not {format_value(data)}")
     return event, json_copy(data)
+
+
+def _check_id(value: Any, what: str, expected: str) -> None:
+    try:
+        is_id = isinstance(value, str) and strip_id(value) == value
+    except Invalid as fault:
+        raise Invalid(f"{what} {fault}") from None
+    if not is_id:
+        raise Invalid(f"{format_value(value)} is not {expected}")
 
 
 def _check_attribute(key: Any, value: Value) -> Value:

@@ -296,12 +296,9 @@ class Hub:
             timezone=config.locale.timezone,
             root=config.root,
             clock=self.clock,
-            on_kill=self._report_worker_kill,
+            on_kill=lambda reason: self.bus.publish(events.SystemErrorReported(message=f"lua: {reason}")),
             on_start=self.worker_starts.set,
         )
-
-    def _report_worker_kill(self, reason: str) -> None:
-        self.bus.publish(events.SystemErrorReported(message=f"lua: {reason}"))
 
     def _context_of(self, open_session: Callable[[], Any], gates: AddressGates, name: str) -> AdapterContext:
         return AdapterContext(

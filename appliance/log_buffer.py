@@ -108,12 +108,11 @@ class LogBuffer(logging.Handler):
         kind = entry.part, entry.level
         self._entries.setdefault(kind, deque()).append(entry)
         self._bytes[kind] += _size(entry)
-        while sum(map(len, self._entries.values())) > MAX_LOG_ENTRIES or self._is_over():
+        while (count := sum(map(len, self._entries.values()))) > MAX_LOG_ENTRIES or (
+            count > 1 and self._bytes.total() > MAX_LOG_BUFFER_BYTES
+        ):
             [(largest, _)] = self._bytes.most_common(1)
             self._bytes[largest] -= _size(self._entries[largest].popleft())
-
-    def _is_over(self) -> bool:
-        return self._bytes.total() > MAX_LOG_BUFFER_BYTES and sum(map(len, self._entries.values())) > 1
 
     def count_by_level(self) -> dict[str, int]:
         """Return the number of entries per level since the hub's start."""

@@ -175,7 +175,7 @@ def _check_history(folder: Path) -> Finding:
 def _describe_keys(found: Recovered) -> str:
     own = "a generated master key" if MASTER_KEY in found.values else "no generated master key"
     count = sum(key.startswith(KEY_PREFIX) for key in found.values) - (MASTER_KEY in found.values)
-    return f"{count} API key{'' if count == 1 else 's'}, {own}"
+    return f"{counted(count, 'API key')}, {own}"
 
 
 def _describe_wear(found: Recovered) -> str:

@@ -8,7 +8,6 @@ import os
 import sys
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import closing
-from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -101,8 +100,8 @@ def _revoke(arguments: argparse.Namespace) -> KeyCommand:
     except Invalid as fault:
         raise StartFailed(f"id {fault}", os.EX_USAGE) from None
     path = f"/auth/keys/{quote(key_id, safe='')}"
-    show = partial(_show_revoked, key_id)
-    return HubRequest(method="DELETE", path=path), lambda keyring: keyring.revoke(key_id), show
+    request = HubRequest(method="DELETE", path=path)
+    return request, lambda keyring: keyring.revoke(key_id), lambda _: say(f"{key_id} is revoked")
 
 
 def _reset_master(arguments: argparse.Namespace) -> KeyCommand:
@@ -132,10 +131,6 @@ def _show_list(keys: list[dict[str, Any]]) -> None:
     widths = [max(len(row[column]) for row in table) for column in range(3)]
     for row in table:
         say("  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[3]]))
-
-
-def _show_revoked(key_id: str, _: None) -> None:
-    say(f"{key_id} is revoked")
 
 
 def _show_master(reply: dict[str, Any]) -> None:

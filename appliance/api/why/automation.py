@@ -39,7 +39,8 @@ async def explain_automation(hub: Hub, id_: str, known: HomeNames) -> Explanatio
     as_it_was = [*list_safe_mode(hub), *await describe_file(automations.catalog, file)]
     if definition.needs_clock() and (reason := trust.distrust_reason()) is not None:
         as_it_was.append(reason)
-    missed = [*_describe_missed(automations.due_times.find_missed(id_))] if view.is_enabled else []
+    missed_at = automations.due_times.find_missed(id_) if view.is_enabled else None
+    missed = [] if missed_at is None else [f"it was due at {timestamp(missed_at)} and did not run: {WHY_MISSED}"]
     idle = _describe(view, figures, now or automations.list_runs(id_, ONE))
     return Explanation(
         kind="automation",
@@ -81,8 +82,3 @@ def _describe(view: View, figures: Mapping[str, Any], runs: Sequence[object]) ->
         yield f"it waits for its trigger ({trigger})"
     if not runs:
         yield "nothing has triggered it since the hub started"
-
-
-def _describe_missed(at: datetime | None) -> Iterator[str]:
-    if at is not None:
-        yield f"it was due at {timestamp(at)} and did not run: {WHY_MISSED}"

@@ -136,6 +136,7 @@ class Gate:
         try:
             principal = await self._authenticator.identify(token)
         except Unauthenticated as refusal:
+            http1.abandon_missing_body()  # hundreds of clients without a key could send bodies
             if token is not None and type(refusal) is Unauthenticated:
                 self._wrong_keys.note(connection.peer)
             raise

@@ -9,9 +9,11 @@ import logging
 import resource
 import socket
 import struct
-from contextlib import AsyncExitStack
+import time
+from contextlib import AsyncExitStack, ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sanic.compat import Header
@@ -24,11 +26,12 @@ from appliance.api.http_server.connection_limiter import (
     ConnectionLimiter,
 )
 from appliance.api.http_server.http1 import StrictHttp1
-from appliance.api.http_server.listener import address_of
+from appliance.api.http_server.listener import MAX_ACCEPTS_AT_ONCE, Listener, address_of
 from appliance.api.http_server.proxies import TrustedProxies
 from appliance.api.http_server.websocket import WebSocket
 from appliance.api.http_server.websocket_protocol import StrictProtocol
 from appliance.api.limits import ApiLimits
+from appliance.event_loop import MAX_EVENTS_PER_TURN, run
 from tests.api.caller import CLOSE, KEY, TEXT, UPGRADE, Caller, call, frame, request, shown
 from tests.attacks.test_clients import SLACK, sockets_to
 from tests.fakes.app import App, open_app
@@ -43,6 +46,13 @@ class Fake:
 
     def abort(self) -> None:
         self.is_aborted = True
+
+
+class Closing(asyncio.Protocol):
+    """A connection that ends at once."""
+
+    def connection_made(self, transport: Any) -> None:
+        transport.close()
 
 
 def fill(limiter: ConnectionLimiter, **counts: int) -> dict[str, list[Fake]]:
@@ -366,3 +376,29 @@ async def test_headers_from_other_addresses_are_ignored() -> None:
         asked = [request("GET", "/rooms", KEY, f"X-Forwarded-For: 203.0.113.{number}") for number in range(6)]
         answers = await asyncio.gather(*map(Caller.ask, callers, asked), return_exceptions=True)
         assert any(isinstance(each, OSError | EOFError) for each in answers), "all count to one address"
+
+
+def test_connections_are_accepted_while_hundreds_of_sockets_are_ready() -> None:
+    """In each turn, the loop reads only some of the ready sockets. The listening socket may be the last of them."""
+
+    async def count_turns() -> int:
+        loop, limiter, clients = asyncio.get_running_loop(), ConnectionLimiter(99, 99, time.monotonic), 64
+        new_connection: Any = lambda _: Closing()  # noqa: E731
+        with socket.create_server(("127.0.0.1", 0)) as listening, ExitStack() as stack:
+            listening.setblocking(False)
+            for _ in range(200):
+                ready, other = map(stack.enter_context, socket.socketpair())
+                other.send(b"x")
+                loop.add_reader(ready, lambda: None)
+                stack.callback(loop.remove_reader, ready)
+            async with Listener(listening, limiter, new_connection):
+                for _ in range(clients):
+                    stack.enter_context(socket.create_connection(listening.getsockname()))
+                turns = 0
+                while limiter.count < clients:
+                    await asyncio.sleep(0)
+                    turns += 1
+                await asyncio.sleep(0.01)
+        return turns
+
+    assert run(count_turns()) <= 200 / MAX_EVENTS_PER_TURN + 64 / MAX_ACCEPTS_AT_ONCE + 2

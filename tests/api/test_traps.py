@@ -204,6 +204,20 @@ class TestLettingGo:
             caller.send_at_once(b"x" * 50_000)
             assert await caller.rest() == b""
 
+    @pytest.mark.parametrize("is_chunked", [False, True], ids=["with its length", "in chunks"])
+    async def test_a_missing_body_without_a_key_ends_the_connection(self, *, is_chunked: bool) -> None:
+        begun = request("POST", "/rooms", "Transfer-Encoding: chunked" if is_chunked else "Content-Length: 60000")
+        async with open_app() as app, call(app.url) as caller:
+            await caller.send(begun + (b"4\r\n    \r\n" if is_chunked else b" " * 30_000))
+            reply = await caller.reply()
+            assert (reply.status, reply.header("connection")) == (401, "close")
+            assert await caller.rest(LINGER_SECS + SLACK) == b""
+
+    async def test_a_whole_body_without_a_key_keeps_the_connection(self) -> None:
+        async with open_app() as app, call(app.url) as caller:
+            assert (await caller.ask(request("POST", "/rooms", body=b" " * 5_000))).status == 401
+            assert (await caller.ask(request("GET", "/health"))).status == 200
+
     async def test_a_trickling_head_is_408(self, quiet_log: pytest.LogCaptureFixture) -> None:
         async with open_app(limits=ApiLimits(head_secs=0.3)) as app, call(app.url) as caller:
             await caller.send(b"GET /health HTTP/1.1\r\nX: ")

@@ -127,7 +127,8 @@ class StrictHttp1(Http):
         self.stage = Stage.RESPONSE
         await self._send(head, b"" if self.head_only else response.body)
         self.stage = Stage.IDLE
-        if self.recv_buffer:  # let other tasks run, because thousands of requests may already have arrived
+        if self.recv_buffer and self.keep_alive:
+            # let other tasks run, because thousands of requests may already have arrived
             await next_turn()
 
     async def read(self) -> bytes | None:
@@ -151,6 +152,11 @@ class StrictHttp1(Http):
         """Read no more of the body, and close the connection after the response."""
         self.request_body = None
         self.keep_alive = False
+
+    def abandon_missing_body(self) -> None:
+        """Discard the body, or abandon it if it has not arrived completely."""
+        if self.request_body and self.take_arrived_body(len(self.recv_buffer)) is None:
+            self.abandon_body()
 
     def _make_request(self, head: Head) -> Request:
         return Request(

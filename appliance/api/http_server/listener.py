@@ -15,7 +15,6 @@ from typing import Any
 
 from appliance.api.http_server.connection import Connection
 from appliance.api.http_server.connection_limiter import ConnectionLimiter
-from appliance.tasks import Tasks
 
 BACKLOG = 4096
 """Maximum number of connections that wait to be accepted. The operating system may have a lower limit. Any further
@@ -67,7 +66,6 @@ class Listener:
         self._new_connection = new_connection
         self._peer_of = peer_of
         self._loop = asyncio.get_running_loop()
-        self._tasks = Tasks()
         self._reserve: socket.socket | None = None
         self._resume: asyncio.TimerHandle | None = None
         self._is_open = False
@@ -83,7 +81,6 @@ class Listener:
 
     async def __aexit__(self, *_: object) -> None:
         self.close()
-        await self._tasks.__aexit__()
 
     def close(self) -> None:
         """Stop accepting, and close the socket."""
@@ -109,6 +106,11 @@ class Listener:
                 accepted.close()
             else:
                 self._register(accepted, peer)
+        self._loop.call_soon(self._accept_more)  # hundreds of ready sockets could precede the listening socket
+
+    def _accept_more(self) -> None:
+        if self._is_open:
+            self._accept_some()
 
     def _register(self, accepted: socket.socket, peer: str) -> None:
         if (refusal := self._limiter.make_room(peer)) is not None:
@@ -117,12 +119,11 @@ class Listener:
             return
         connection = self._new_connection(peer)
         self._limiter.add(peer, connection)
-        self._tasks.start(self._open(accepted, peer, connection), f"connection of {peer}")
-
-    async def _open(self, accepted: socket.socket, peer: str, connection: Connection) -> None:
         try:
-            await self._loop.connect_accepted_socket(lambda: connection, accepted)
-        except (OSError, asyncio.CancelledError):
+            accepted.setblocking(False)
+            # the public `connect_accepted_socket` also needs a task and a future per connection
+            self._loop._make_socket_transport(accepted, connection)  # type: ignore[attr-defined]  # noqa: SLF001
+        except OSError:
             self._limiter.remove(peer, connection)
             accepted.close()
 

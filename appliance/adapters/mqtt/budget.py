@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 
 from appliance.clock import Clock
 
@@ -77,9 +77,9 @@ class Budget:
         if len(self._cheap) > MAX_CHEAP_TOPICS:
             self._cheap.clear()
 
-    def forget(self, topics: Iterable[str]) -> None:
-        """Forget that these topics are cheap."""
-        self._cheap.difference_update(topics)
+    def forget(self, topic: str) -> None:
+        """Forget that this topic is cheap."""
+        self._cheap.discard(topic)
 
     def spend(self, topic: str, secs: float, cost: float) -> None:
         """Charge seconds to a topic. `cost` is the total for the topic's current message."""

@@ -130,7 +130,7 @@ class MessageLoop:
             is_config = self.announced.store.is_config(received.topic)
             yield from self._budget.run(received.topic, self._process(received, is_config=is_config))
             if is_config:
-                self._budget.forget([received.topic])  # any client can publish announcements at any number of topics
+                self._budget.forget(received.topic)  # any client can publish announcements at any number of topics
             yield
 
     def _process(self, received: Received, *, is_config: bool) -> Iterator[None]:

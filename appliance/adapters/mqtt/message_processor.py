@@ -192,10 +192,12 @@ class MessageProcessor:
                     self._take_message(message, filter_, device, entity)
                 yield
             yield
-        if removed := unread[:-MAX_UNREAD]:
-            self._newest.forget(removed)
-            self._budget.forget(removed)
         for device in devices:
             if own.get(device.id) is device:
                 self.changed.publish_device(device)
             yield
+        if removed := unread[:-MAX_UNREAD]:
+            yield from self._newest.forget(removed)
+            for topic in removed:
+                self._budget.forget(topic)
+                yield

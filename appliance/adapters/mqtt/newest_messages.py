@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from appliance.adapters.mqtt.messages import Message, Received
 from appliance.errors import Invalid
@@ -47,12 +47,13 @@ class NewestMessages:
             oldest = next(iter(self._by_topic))
             self._bytes -= self._by_topic.pop(oldest).size
 
-    def forget(self, topics: Iterable[str]) -> None:
-        """Forget these topics, and release the memory of their entries."""
+    def forget(self, topics: Iterable[str]) -> Iterator[None]:
+        """Forget these topics in steps, and release the memory of their entries."""
         for topic in topics:
             if (received := self._by_topic.pop(topic, None)) is not None:
                 self._bytes -= received.size
             self._versions.pop(topic, None)
+            yield
         self._by_topic = dict(self._by_topic)  # a dictionary shrinks only when it is copied
 
     def is_outdated(self, message: Message) -> bool:

@@ -20,7 +20,7 @@ from appliance.adapters.mqtt.announcements.announcement import MAX_DISCOVERY_BYT
 from appliance.adapters.mqtt.announcements.announcement_store import MAX_CONFIGS_BYTES
 from appliance.adapters.mqtt.announcements.home_assistant_announcements import parse_announcements
 from appliance.adapters.mqtt.messages import MAX_JSON_DEPTH, Message, Received, parse_payload
-from appliance.adapters.mqtt.newest_messages import MAX_REMEMBERED_BYTES, MAX_UNREAD, MAX_VERSIONS
+from appliance.adapters.mqtt.newest_messages import MAX_REMEMBERED_BYTES, MAX_UNREAD, MAX_VERSIONS, NewestMessages
 from appliance.adapters.mqtt.refusals import MAX_REFUSED, Refusal
 from appliance.adapters.mqtt.reports import MAX_REPORTED, MORE_FAULTS, FaultReports
 from appliance.adapters.mqtt.subscriptions import Subscriptions
@@ -224,6 +224,14 @@ def test_removed_devices_leave_few_topics_in_memory() -> None:
     announce(loop, *(Sent(each.topic, b"", retain=True) for each in configs[1:]))
     assert len(loop.processor._newest) == len(loop._budget._cheap) == 1 + MAX_UNREAD
     assert states[0] in loop.processor._newest.list()
+
+
+def test_thousands_of_topics_are_forgotten_in_steps() -> None:
+    newest, count = NewestMessages(), 1_000
+    for number in range(count):
+        newest.add(Received(f"a/{number}", b"x", is_retained=False))
+    steps = sum(1 for _ in newest.forget([f"a/{number}" for number in range(count)]))
+    assert steps == count and len(newest) == 0
 
 
 def test_the_collector_tracks_few_objects_of_each_component() -> None:

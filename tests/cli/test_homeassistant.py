@@ -319,6 +319,124 @@ def test_a_disabled_condition_is_ignored(entities: Entities) -> None:
     assert "if true then" in made.text and "do return end" not in made.text
 
 
+def test_only_the_faulty_entry_of_a_trigger_is_left_out(entities: Entities) -> None:
+    trigger = {"trigger": "time", "at": ["06:30", "sensor.alarm", "25:00"]}
+    made = automation.translate({"alias": "A", "triggers": trigger, "actions": []}, "here", entities, set())
+    assert 'time = "06:30"' in made.text and len(made.problems) == 2
+    trigger = {"trigger": "state", "entity_id": "light.hall, light.x.y", "to": "on"}
+    made = automation.translate({"alias": "A", "triggers": [trigger], "actions": []}, "here", entities, set())
+    assert 'device_id = "mqtt:dev_lamp"' in made.text
+
+
+@pytest.mark.parametrize(
+    ("state", "needs_all", "kind"),
+    [("on", True, "all"), ("off", True, "any"), ("on", False, "any"), ("off", False, "all")],
+)
+def test_a_group_can_need_all_members(tmp_path: Path, state: str, needs_all: bool, kind: str) -> None:
+    root = write_installation(tmp_path / "ha")
+    row = {"entities": ["binary_sensor.window", "binary_sensor.leak"], "all": needs_all}
+    (root / "configuration.yaml").write_text(json.dumps({"group": {"g": row}}))
+    scope = Scope(entities=Entities(read_installation(root), "mqtt", {}, Locale()))
+    found = conditions.translate({"condition": "state", "entity_id": "group.g", "state": state}, scope)
+    assert isinstance(found, Declared) and found.table["type"] == kind
+    word = {"all": " and ", "any": " or "}[kind]
+    assert word in templates.condition(f"{{{{ is_state('group.g', '{state}') }}}}", scope)
+
+
+def test_a_helper_changes_by_its_step_within_its_limits(tmp_path: Path) -> None:
+    root = write_installation(tmp_path / "ha")
+    rows = {
+        "counter": {"c": {"step": 2, "maximum": 9, "initial": 3}},
+        "input_number": {"n": {"min": 1, "max": 5, "step": 0.5}},
+    }
+    (root / "configuration.yaml").write_text(json.dumps(rows))
+    entities = Entities(read_installation(root), "mqtt", {}, Locale())
+    for action, line in (
+        ({"action": "counter.increment", "target": {"entity_id": "counter.c"}}, 'ha.add(ctx, "c", 2, nil, 9)'),
+        ({"action": "counter.reset", "target": {"entity_id": "counter.c"}}, 'ctx:set("c", 3)'),
+        (
+            {"action": "input_number.decrement", "target": {"entity_id": "input_number.n"}},
+            'ha.add(ctx, "n", -0.5, 1, 5)',
+        ),
+    ):
+        assert line in lua_of(entities, action)
+
+
+@pytest.mark.parametrize(
+    ("state", "expected"),
+    [
+        (
+            {"media_player.tv": {"state": "playing", "volume_level": 0.3, "source": "HDMI"}},
+            {"volume", "media_source"},
+        ),
+        ({"climate.kitchen": {"state": "heat", "swing_mode": "on"}}, {"hvac_mode", "swing_mode"}),
+        ({"cover.blind": {"state": "open", "current_tilt_position": 5}}, {"cover_tilt"}),
+    ],
+)
+def test_a_scene_sets_every_attribute_of_its_entities(
+    entities: Entities, state: Mapping[str, Any], expected: set[str]
+) -> None:
+    made = actions.Actions(entities, fields={})
+    made.services.apply(state)
+    assert expected <= set(re.findall(r'capability = "([a-z_]+)"', "\n".join(made.lines.lines)))
+    assert not made.problems
+
+
+def test_changes_of_meaning_are_reported(entities: Entities) -> None:
+    made = actions.Actions(entities, ())
+    lamp = {"action": "light.turn_on", "target": {"entity_id": "light.hall"}}
+    made.sequence({"parallel": [{"sequence": [{"delay": 5}, lamp]}, lamp]})
+    made.sequence({"action": "scene.turn_on", "target": {"entity_id": "scene.x"}, "data": {"transition": 3}})
+    assert [each.split(" ")[0] for each in made.problems] == ["in", "scene.turn_on:"]
+
+
+@pytest.mark.parametrize(
+    ("template", "expected"),
+    [
+        ("{% if is_state('light.hall', 'on') %}on{% else %}off{% endif %} {{ 5 }}", '.. " " ..'),
+        ("Door is{% if is_state('light.hall', 'on') %} open{% endif %}", '" open", ""'),
+        ("{{ 1 }} {{ 2 }}", '.. " " ..'),
+    ],
+)
+def test_a_message_keeps_its_spaces(entities: Entities, template: str, expected: str) -> None:
+    assert expected in templates.message(template, Scope(entities=entities))
+
+
+@pytest.mark.parametrize(
+    ("action", "expected"),
+    [
+        (
+            {"wait_for_trigger": [{"trigger": "state", "entity_id": "light.hall", "to": "off"}], "timeout": 9},
+            'ha.wait_for_trigger(ctx, "mqtt:dev_lamp", { attribute = "power", equals = "off" }, 9)',
+        ),
+        (
+            {"wait_for_trigger": [{"trigger": "state", "entity_id": "light.hall", "to": "off"}]},
+            'ha.wait_for_trigger(ctx, "mqtt:dev_lamp", { attribute = "power", equals = "off" }, math.huge)',
+        ),
+        (
+            {"wait_template": "{{ is_state('light.hall', 'off') }}"},
+            'ha.wait_for(ctx, "mqtt:dev_lamp", { attribute = "power", equals = "off" }, math.huge)',
+        ),
+        (
+            {"wait_template": "{{ is_state('light.hall', 'off') }}", "timeout": 9},
+            'ctx:wait_for("mqtt:dev_lamp", { attribute = "power", equals = "off", timeout_secs = 9 })',
+        ),
+    ],
+)
+def test_a_wait_for_a_trigger_waits_for_a_change_and_has_the_limit_of_home_assistant(
+    entities: Entities, action: Mapping[str, Any], expected: str
+) -> None:
+    assert expected in lua_of(entities, action)
+
+
+def test_an_unavailable_device_is_unavailable_or_offline_in_lares(entities: Entities) -> None:
+    state = {"entity_id": "light.hall", "to": "unavailable", "state": "unavailable"}
+    found = triggers.translate({"trigger": "state", **state}, entities)
+    assert [each.table["equals"] for each in found] == ["unavailable", "offline"]
+    made = conditions.translate({"condition": "state", **state}, Scope(entities=entities))
+    assert isinstance(made, Declared) and made.table["type"] == "any"
+
+
 def test_a_delay_that_cannot_be_translated_ends_the_run(entities: Entities) -> None:
     assert "do return end" in lua_of(entities, {"delay": "{{ unknown }}"})
 
@@ -584,7 +702,7 @@ HOUSE_EXPECTED = """
 17:31 shared_ids notifies: up
 17:41 lights_off_after_a_while commands mqtt:dev_lamp: power off
 17:41 shared_ids notifies: down
-18:03 wait_for_quiet notifies: hall
+18:08 wait_for_quiet notifies: hall
 22:30 scene chime runs
 22:30 scene chime commands mqtt:dev_lamp: power on
 22:30 shared_ids notifies: up

@@ -271,7 +271,10 @@ class Actions:
         return constant
 
     def _parallel(self, action: Mapping[str, Any]) -> None:
-        self.lines.note("in Home Assistant, these actions run at the same time; here, they run one after another")
+        reason = "in Home Assistant, these actions run at the same time; here, they run one after another"
+        self.lines.note(reason)
+        if any(mentions(action["parallel"], each) for each in ("delay", "wait_")):
+            self.problems.append(reason)
         self.sequence(action["parallel"])
 
     def _stop(self, action: Mapping[str, Any]) -> None:

@@ -87,14 +87,15 @@ def _triggers(definition: Mapping[str, Any], entities: Entities, notes: list[str
     found: list[Trigger] = []
     is_asked = mentions(definition, "trigger.id") or _has_trigger_condition(definition)
     for number, each in enumerate(as_list(definition.get("triggers", definition.get("trigger"))), 1):
-        try:
-            made = triggers.translate(each, entities)
-            # Home Assistant uses the index if a trigger has no id
-            found += [
-                structs.replace(row, id=str(number - 1)) if is_asked and row.id is None else row for row in made
-            ]
-        except ODD_FORMS as reason:
-            notes.append(_note(f"trigger {number}", words_of(reason), each))
+        for part in triggers.split(each):
+            try:
+                made = triggers.translate(part, entities)
+                # Home Assistant uses the index if a trigger has no id
+                found += [
+                    structs.replace(row, id=str(number - 1)) if is_asked and row.id is None else row for row in made
+                ]
+            except ODD_FORMS as reason:
+                notes.append(_note(f"trigger {number}", words_of(reason), part))
     return found
 
 

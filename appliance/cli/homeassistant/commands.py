@@ -103,6 +103,8 @@ def commands_of(
     if isinstance(target, Variable):
         raise NotTranslated("a helper does not accept this command")
     found = _by_verb(target, domain, verb, data, scope)
+    if domain == "media_player" and data.get("volume_level") is not None:
+        found.append(("volume", "set", _scaled(data["volume_level"], 100, scope)))
     for field, capability in SETTERS.get(domain, {}).items():
         if data.get(field) is not None:
             found.append((capability, "set", Raw(lua_value(data[field], scope))))
@@ -120,8 +122,6 @@ def _by_verb(target: Target, domain: str, verb: str, data: Mapping[str, Any], sc
         return [("power", POWER[verb], None), *more]
     if domain == "cover":
         return _cover(target, verb)
-    if domain == "media_player" and verb == "volume_set":
-        return [("volume", "set", _scaled(data.get("volume_level"), 100, scope))]
     if domain == "climate" and verb == "set_temperature" and data.get("temperature") is not None:
         unit = "°C" if scope.entities.installation.is_metric else "°F"
         return [("target_temperature", "set", {"value": Raw(lua_value(data["temperature"], scope)), "unit": unit})]
@@ -205,19 +205,21 @@ def service_for(entity_id: str, state: Any) -> tuple[str, dict[str, Any]]:
         keys = ("brightness", "effect", color)
         data = {str(key): row[key] for key in keys if key is not None and row.get(key) not in (None, "None", "none")}
         return "light.turn_on", data
+    more = _only(row, *SCENE_FIELDS.get(domain, ()))
     if domain in {*SWITCHED, "input_boolean"} and word in ("on", "off"):
-        return f"{domain}.turn_{word}", {}
+        return f"{domain}.turn_{word}", more if word == "on" else {}
     if domain == "climate":
-        return "climate.set_temperature", {"hvac_mode": word, **_only(row, "temperature", "preset_mode", "fan_mode")}
-    if domain == "cover" and row.get("current_position", row.get("position")) is not None:
-        return "cover.set_cover_position", {"position": row.get("current_position", row.get("position"))}
+        return "climate.set_temperature", {"hvac_mode": word, **more}
+    position, tilt = (row.get(f"current_{each}", row.get(each)) for each in ("position", "tilt_position"))
+    if domain == "cover" and (position is not None or tilt is not None):
+        return "cover.set_cover_position", _only({"position": position, "tilt_position": tilt}, *SCENE_FIELDS[domain])
     fixed = {
         "cover": {"open": "open_cover", "closed": "close_cover"},
         "lock": {"locked": "lock", "unlocked": "unlock"},
         "media_player": {"playing": "media_play", "paused": "media_pause", "idle": "media_stop"},
     }
     if (verb := fixed.get(domain, {}).get(word)) is not None:
-        return f"{domain}.{verb}", {}
+        return f"{domain}.{verb}", more
     set_ = {
         **dict.fromkeys(["input_number", "number", "input_text", "text"], ("set_value", "value")),
         **dict.fromkeys(["input_select", "select"], ("select_option", "option")),
@@ -227,6 +229,15 @@ def service_for(entity_id: str, state: Any) -> tuple[str, dict[str, Any]]:
         verb, field = set_[domain]
         return f"{domain}.{verb}", {field: word}
     raise NotTranslated(f"Lares has no command that sets {entity_id} to {word}")
+
+
+SCENE_FIELDS: Mapping[str, tuple[str, ...]] = {
+    "climate": ("temperature", "preset_mode", "fan_mode", "swing_mode"),
+    "fan": ("percentage", "preset_mode"),
+    "media_player": ("volume_level", "is_volume_muted", "source"),
+    "cover": ("position", "tilt_position"),
+}
+"""The attributes that a scene sets, by domain. The other attributes in a scene describe the entity."""
 
 
 def _only(row: Mapping[str, Any], *keys: str) -> dict[str, Any]:

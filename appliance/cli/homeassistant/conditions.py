@@ -19,7 +19,15 @@ from appliance.cli.homeassistant.hub_checks import check_condition
 from appliance.cli.homeassistant.lua import literal, negated
 from appliance.cli.homeassistant.not_translated import WITHOUT_COUNTERPART, Disabled, NotTranslated
 from appliance.cli.homeassistant.scope import Scope
-from appliance.cli.homeassistant.states import CONDITION, limit_of, numeric_tests, state_of, table_of, zone_test
+from appliance.cli.homeassistant.states import (
+    CONDITION,
+    limit_of,
+    listed,
+    numeric_tests,
+    state_of,
+    table_of,
+    zone_test,
+)
 from appliance.cli.homeassistant.times import duration, offset_minutes, time_of_day, weekdays
 from appliance.cli.homeassistant.values import as_list, is_template, word_of, words
 from appliance.cli.homeassistant.yaml_parser import Tagged
@@ -185,7 +193,7 @@ def _state(value: Mapping[str, Any], scope: Scope) -> Declared | Computed:
             continue
         tests = scope.entities.possible(
             partial(state_test, scope.entities, entity_id, value.get("attribute"), each)
-            for each in as_list(value.get("state"))
+            for each in listed(value.get("state"))
         )
         entities.append(_any([_test(each, for_secs) for each in tests]))
     if not entities:
@@ -204,13 +212,13 @@ def _same_as_helper(value: Mapping[str, Any], scope: Scope) -> Computed:
 
 
 def _of_group(entity_id: str, state: Any, for_secs: float, scope: Scope) -> Declared:
-    """Translate a group's state: on if any member is on, off if all members are off."""
+    """Translate a group's state."""
     members = list(scope.entities.members([entity_id]))
     word = word_of(state)
     if word not in ("on", "off", "home", "not_home"):
         raise NotTranslated(f"the import does not support the state {word} of a group")
     tests = [_test(scope.entities.compare(each, word), for_secs) for each in members]
-    return _any(tests) if word in ("on", "home") else _all(tests)
+    return _any(tests) if scope.entities.is_any(entity_id, word) else _all(tests)
 
 
 def _scheduled(blocks: Sequence[tuple[str, str, str]], state: Any) -> Declared:

@@ -218,8 +218,9 @@ class Entities:
         word = word_of(state)
         if isinstance(target, Variable):
             return Comparison(target, "equals", helper_value(target.domain, word))
-        if word in ("unavailable", "unknown"):
-            return Comparison(Target(target.device_id, "state", target.domain), "equals", "unavailable")
+        if word in ("unavailable", "unknown", "offline"):
+            shown = "offline" if word == "offline" else "unavailable"
+            return Comparison(Target(target.device_id, "state", target.domain), "equals", shown)
         if target.attribute == "cover_position" and word in ("open", "closed"):
             return Comparison(target, *(("above", 0) if word == "open" else ("equals", 0)))
         if target.domain == "media_player" and word not in ("on", "off"):
@@ -264,10 +265,15 @@ class Entities:
         """Yield the entities. Replace each group with its members."""
         for name in names:
             entity_id = self.entity(name).entity_id
-            if (inside := self.installation.groups.get(entity_id)) and depth < MAX_GROUPS:
-                yield from self.members(inside, depth + 1)
+            if (group := self.installation.groups.get(entity_id)) and group.members and depth < MAX_GROUPS:
+                yield from self.members(group.members, depth + 1)
             else:
                 yield entity_id
+
+    def is_any(self, group: str, state: Any) -> bool:
+        """Return whether a group has this state (on, off, home, not_home) if any of its members has the state.
+        Otherwise, all members must have the state."""
+        return (word_of(state) in ("on", "home")) is not self.installation.groups[group].needs_all
 
     def custom(self, entity_id: str) -> Target:
         """Return the `custom` attribute of an entity without a capability in Lares."""

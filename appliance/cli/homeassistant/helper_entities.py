@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from msgspec import Struct
+
 from appliance.cli.homeassistant.folder import ConfigFolder
 from appliance.cli.homeassistant.registries import HaEntity, registry_rows
 from appliance.cli.homeassistant.values import as_list, as_mapping, as_text, number, word_of, words
@@ -27,17 +29,26 @@ def read_timers(folder: ConfigFolder, integrations: Mapping[str, Any]) -> dict[s
     return found
 
 
+class Group(Struct, frozen=True, kw_only=True):
+    """The members of a group. If `needs_all` is true, the group is on only while all members are on."""
+
+    members: tuple[str, ...]
+    needs_all: bool
+
+
 def read_groups(
     folder: ConfigFolder, integrations: Mapping[str, Any], entities: Mapping[str, HaEntity]
-) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield each group's members, from the configuration or from Home Assistant's user interface."""
+) -> Iterator[tuple[str, Group]]:
+    """Yield each group, from the configuration or from Home Assistant's user interface."""
     for name, row in as_mapping(integrations.get("group")).items():
-        yield f"group.{name}", tuple(words(as_mapping(row).get("entities", row)))
+        members = words(as_mapping(row).get("entities", row))
+        yield f"group.{name}", Group(members=tuple(members), needs_all=as_mapping(row).get("all") is True)
     entries = {str(row.get("entry_id")): row for row in registry_rows(folder, "core.config_entries", "entries")}
     for entity_id, each in entities.items():
         options = as_mapping(as_mapping(entries.get(each.config_entry or "")).get("options"))
         if each.platform == "group" and options:
-            yield entity_id, tuple(words(options.get("entities")))
+            members = words(options.get("entities"))
+            yield entity_id, Group(members=tuple(members), needs_all=options.get("all") is True)
 
 
 def read_schedules(
@@ -66,14 +77,20 @@ def _named_rows(
         yield renamed.get(id_, f"{domain}.{id_}"), row
 
 
-def read_helpers(
+def read_helper_rows(
     folder: ConfigFolder, integrations: Mapping[str, Any], entities: Mapping[str, HaEntity]
-) -> dict[str, Any]:
+) -> dict[str, Mapping[str, Any]]:
+    """Return the settings of each helper."""
+    return {
+        entity_id: row
+        for domain in sorted(HELPERS)
+        for entity_id, row in _named_rows(folder, domain, integrations, entities)
+    }
+
+
+def read_helpers(folder: ConfigFolder, rows: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """Return the last state of each helper or, if no last state is stored, the initial state."""
-    found: dict[str, Any] = {}
-    for domain in sorted(HELPERS):
-        for entity_id, row in _named_rows(folder, domain, integrations, entities):
-            found[entity_id] = _first_state(domain, row)
+    found = {entity_id: first_state(entity_id.partition(".")[0], row) for entity_id, row in rows.items()}
     stored = as_mapping(folder.read_json("core.restore_state")).get("data")
     for row in stored if isinstance(stored, list) else ():
         state = as_mapping(as_mapping(row).get("state"))
@@ -84,7 +101,7 @@ def read_helpers(
     return found
 
 
-def _first_state(domain: str, row: Mapping[str, Any]) -> Any:
+def first_state(domain: str, row: Mapping[str, Any]) -> Any:
     if (initial := row.get("initial")) is not None:
         return helper_value(domain, initial)
     options = row.get("options")

@@ -229,6 +229,60 @@ function ha.sleep(ctx, secs)
   ctx:sleep(math.max(secs, 0))
 end
 
+--- Wait until a device's attribute matches, but not longer than the time limit. A single `ctx:wait_for` takes at most
+--- an hour.
+function ha.wait_for(ctx, device_id, wanted, timeout_secs)
+  repeat
+    wanted.timeout_secs = math.min(timeout_secs, 3600)
+    if ctx:wait_for(device_id, wanted) then
+      return true
+    end
+    timeout_secs = timeout_secs - wanted.timeout_secs
+  until timeout_secs <= 0
+  return false
+end
+
+--- Wait until a device's attribute begins to match. If the attribute already matches, first wait until it does not.
+function ha.wait_for_trigger(ctx, device_id, wanted, timeout_secs)
+  local function matches()
+    local value = ha.value(ctx, device_id, wanted.attribute)
+    if wanted.equals ~= nil then
+      return value == wanted.equals
+    end
+    return (wanted.above == nil or ha.is_above(value, wanted.above))
+      and (wanted.below == nil or ha.is_below(value, wanted.below))
+  end
+  while matches() do
+    if timeout_secs <= 0 then
+      return false
+    end
+    ctx:sleep(1)
+    timeout_secs = timeout_secs - 1
+  end
+  return ha.wait_for(ctx, device_id, wanted, math.max(timeout_secs, 0))
+end
+
+--- Wait until one of the tests becomes true and holds for some seconds, but not longer than the time limit. Repeat the
+--- tests once per second. A test that is already true must first become false.
+function ha.wait_for_any(ctx, tests, timeout_secs, for_secs)
+  local waited, was_false, held = 0, {}, {}
+  while true do
+    for number, test in ipairs(tests) do
+      local holds = test()
+      was_false[number] = was_false[number] or not holds
+      held[number] = holds and was_false[number] and (held[number] or -1) + 1 or -1
+      if held[number] >= (for_secs or 0) then
+        return true
+      end
+    end
+    if waited >= timeout_secs then
+      return false
+    end
+    ctx:sleep(1)
+    waited = waited + 1
+  end
+end
+
 --- Wait until a test has held for some seconds, but not longer than the time limit. Repeat the test once per second.
 function ha.wait_until(ctx, test, timeout_secs, for_secs)
   local waited, held = 0, 0
@@ -256,9 +310,9 @@ function ha.restore(ctx, name)
   end
 end
 
---- Add a number to a variable.
-function ha.add(ctx, name, step)
-  ctx:set(name, ha.to_number(ctx:get(name), 0) + step)
+--- Add a number to a variable. The result stays between the limits, if any.
+function ha.add(ctx, name, step, low, high)
+  ctx:set(name, ha.clamp(ha.to_number(ctx:get(name), 0) + step, low or -math.huge, high or math.huge))
 end
 
 return ha

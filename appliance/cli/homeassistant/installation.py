@@ -11,7 +11,14 @@ from msgspec import Struct
 
 from appliance.cli.homeassistant.configuration import Configuration
 from appliance.cli.homeassistant.folder import STORAGE, ConfigFolder
-from appliance.cli.homeassistant.helper_entities import read_groups, read_helpers, read_schedules, read_timers
+from appliance.cli.homeassistant.helper_entities import (
+    Group,
+    read_groups,
+    read_helper_rows,
+    read_helpers,
+    read_schedules,
+    read_timers,
+)
 from appliance.cli.homeassistant.home_settings import is_metric, read_locale, read_persons, read_zones
 from appliance.cli.homeassistant.registries import HaArea, HaDevice, HaEntity, read_areas, read_devices, read_entities
 from appliance.errors import StartFailed
@@ -25,9 +32,10 @@ class Installation(Struct, frozen=True, kw_only=True):
     - `timers`: default durations by object id.
     - `zones`: names by id.
     - `persons`: trackers by entity id.
-    - `groups`: members by entity id.
+    - `groups`: groups by entity id.
     - `schedules`: days with start and end, by entity id.
     - `helpers`: values by entity id.
+    - `helper_rows`: settings by entity id.
     - `locale`: `timezone`, `latitude`, and `longitude`, if known.
     - `problems`: sentences about skipped parts.
     """
@@ -41,9 +49,10 @@ class Installation(Struct, frozen=True, kw_only=True):
     timers: Mapping[str, Any]
     zones: Mapping[str, str]
     persons: Mapping[str, tuple[str, ...]]
-    groups: Mapping[str, tuple[str, ...]]
+    groups: Mapping[str, Group]
     schedules: Mapping[str, tuple[tuple[str, str, str], ...]]
     helpers: Mapping[str, Any]
+    helper_rows: Mapping[str, Mapping[str, Any]]
     locale: Mapping[str, Any]
     problems: tuple[str, ...] = ()
     is_metric: bool = True
@@ -69,6 +78,7 @@ def read_installation(path: Path) -> Installation:
     configuration = Configuration(folder)
     integrations = configuration.read_integrations()
     entities = read_entities(folder)
+    helper_rows = read_helper_rows(folder, integrations, entities)
     return Installation(
         areas=read_areas(folder),
         devices=read_devices(folder),
@@ -81,7 +91,8 @@ def read_installation(path: Path) -> Installation:
         persons=dict(read_persons(folder, integrations)),
         groups=dict(read_groups(folder, integrations, entities)),
         schedules=dict(read_schedules(folder, integrations, entities)),
-        helpers=read_helpers(folder, integrations, entities),
+        helpers=read_helpers(folder, helper_rows),
+        helper_rows=helper_rows,
         locale=read_locale(folder, integrations),
         is_metric=is_metric(folder, integrations),
         problems=tuple(folder.problems),

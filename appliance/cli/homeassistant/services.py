@@ -11,12 +11,12 @@ from typing import Any
 
 from appliance.cli.homeassistant.commands import FIELDS, SWITCHED, Command, commands_of, service_for
 from appliance.cli.homeassistant.entities import TARGET_KEYS, Target
-from appliance.cli.homeassistant.helper_entities import helper_value
+from appliance.cli.homeassistant.helper_entities import first_state, helper_value
 from appliance.cli.homeassistant.lua import Raw, literal, name, quote
 from appliance.cli.homeassistant.not_translated import WITHOUT_COUNTERPART, NotTranslated
 from appliance.cli.homeassistant.statements import ODD_FORMS, Statements, words_of
 from appliance.cli.homeassistant.times import seconds, whole
-from appliance.cli.homeassistant.values import as_mapping, is_template, words
+from appliance.cli.homeassistant.values import as_mapping, is_template, number, words
 from appliance.cli.homeassistant.yaml_parser import Tagged
 
 TRIGGER_ENTITY = re.compile(r"\s*\{\{\s*trigger\.(?:entity_id|to_state\.entity_id)\s*\}\}\s*")
@@ -121,16 +121,21 @@ class Services:
         domain = str(action.get("action") or action.get("service")).partition(".")[0]
         for entity_id in self._targets(domain, action, data):
             key = quote(self._entities.variable(entity_id))
-            steps = {"increment": 1, "increase": 1, "decrement": -1, "decrease": -1}
+            steps = {"increment": 1, "decrement": -1}
+            row = self._entities.installation.helper_rows.get(entity_id, {})
             if verb in ("turn_on", "turn_off"):
                 made = "true" if verb == "turn_on" else "false"
             elif verb == "toggle":
                 made = f"not ctx:get({key}, false)"
             elif verb in steps:
-                self._lines.add(f"ha.add(ctx, {key}, {steps[verb]}) -- {entity_id}")
+                limits = (row.get("minimum", row.get("min")), row.get("maximum", row.get("max")))
+                step, low, high = (number(each) for each in (row.get("step", 1), *limits))
+                shown = [literal(each) for each in (steps[verb] * step, low, high)]
+                made = ", ".join(shown if high is not None else shown[:2] if low is not None else shown[:1])
+                self._lines.add(f"ha.add(ctx, {key}, {made}) -- {entity_id}")
                 continue
             elif verb == "reset":
-                made = literal(0 if domain == "counter" else self._entities.installation.helpers.get(entity_id, 0))
+                made = literal(first_state(domain, row))
             elif verb == "press":
                 made = "os.time()"
             elif verb in ("set_value", "set_options", "select_option", "set_datetime"):
@@ -196,7 +201,9 @@ class Services:
 
     def _scenes(self, verb: str, action: Mapping[str, Any], data: dict[str, Any]) -> None:
         if verb == "turn_on":
-            self.write_scene({"scene": self._targets("scene", action, data)})
+            scene = {"scene": self._targets("scene", action, data)}
+            self._statements.omit("scene.turn_on", data, ())
+            self.write_scene(scene)
         elif verb == "apply" and isinstance(data.get("entities"), Mapping):
             self.apply(data["entities"], data)
         elif verb == "create" and not data.get("entities") and data.get("scene_id"):

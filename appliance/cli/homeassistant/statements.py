@@ -63,7 +63,7 @@ class Statements:
     def omit(self, service: str, data: Mapping[str, Any], known: Collection[str]) -> None:
         """Write a comment about untranslated fields."""
         if others := [str(each) for each in data if each not in known]:
-            reason = f"{service}: {', '.join(others)} omitted, because Lares does not support them"
+            reason = f"{service}: {', '.join(others)} omitted, because Lares does not support this"
             self.problems.append(reason)
             self.lines.note(reason)
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 from appliance.cli.homeassistant.entities import Comparison, Entities, Target, Variable
 from appliance.cli.homeassistant.not_translated import NotTranslated
 from appliance.cli.homeassistant.times import whole
-from appliance.cli.homeassistant.values import words
+from appliance.cli.homeassistant.values import as_list, words
 
 _EVENTS: Mapping[str, str] = {
     **dict.fromkeys(("turned_on", "opened", "became_low"), "on"),
@@ -48,6 +48,16 @@ class Form(Struct, frozen=True):
 
 CONDITION = Form("device_state", "variable", "for_secs")
 TRIGGER = Form("device_state_change", "variable_change", "duration_secs")
+
+
+GONE = frozenset({"unavailable", "unknown"})
+"""States of an entity without a value. In Lares, the attribute keeps its last value, and `state` changes."""
+
+
+def listed(states: Any) -> list[Any]:
+    """Return the compared states. An unavailable device of Home Assistant is unavailable or offline in Lares."""
+    found = as_list(states)
+    return [*found, "offline"] if any(str(each) in GONE for each in found) else found
 
 
 def state_of(word: str, domain: str) -> str | None:

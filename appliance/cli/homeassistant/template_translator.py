@@ -17,6 +17,7 @@ from appliance.cli.homeassistant.entity_values import comparison_in_lua, number_
 from appliance.cli.homeassistant.lua import is_one_call, literal, negated, quote
 from appliance.cli.homeassistant.not_translated import NotTranslated
 from appliance.cli.homeassistant.scope import Scope
+from appliance.cli.homeassistant.states import listed
 from appliance.cli.homeassistant.times import time_of_day
 from appliance.cli.homeassistant.values import number
 
@@ -203,7 +204,7 @@ class Translator:
         """Translate `is_state`, `is_state_attr`, or `has_value`."""
         if name == "is_state":
             entity_id, state = self._constants(arguments, 2)
-            states = state if isinstance(state, list) else [state]
+            states = listed(state)
             return _any([self._is_state(entity_id, each) for each in states])
         if name == "is_state_attr":
             entity_id, attribute, value = self._constants(arguments, 3)
@@ -219,7 +220,7 @@ class Translator:
             tests = [
                 comparison_in_lua(self._entities.compare(each, state)) for each in self._entities.members([entity_id])
             ]
-            return f"({(' or ' if state in ('on', 'home') else ' and ').join(tests)})"
+            return f"({(' or ' if self._entities.is_any(entity_id, state) else ' and ').join(tests)})"
         return comparison_in_lua(self._entities.compare(entity_id, state))
 
     def _choose(self, test: nodes.Expr, values: list[nodes.Expr]) -> str:

@@ -74,13 +74,9 @@ def _parts(text: str) -> list[nodes.Node]:
     found: list[nodes.Node] = []
     for node in tree.body:
         if isinstance(node, nodes.Output):
-            found += [
-                each
-                for each in node.nodes
-                if not (isinstance(each, nodes.TemplateData) and not each.data.strip() and len(tree.body) > 1)
-            ]
+            found += node.nodes
         elif isinstance(node, nodes.If):
-            found.append(_choice(node))
+            found.append(_choice(node, is_whole=len(tree.body) == 1))
         else:
             raise NotTranslated(f"the import does not support the template statement {type(node).__name__.lower()}")
     if _is_too_deep(found):
@@ -97,23 +93,27 @@ def _is_too_deep(level: list[nodes.Node]) -> bool:
     return True
 
 
-def _choice(node: nodes.If) -> nodes.Node:
-    """Return `{% if %}` as a conditional expression."""
+def _choice(node: nodes.If, *, is_whole: bool) -> nodes.Node:
+    """Return `{% if %}` as a conditional expression. If it is the whole template, its texts can be values, such as
+    `true`."""
     branches = [*((each.test, each.body) for each in (node, *node.elif_)), (None, node.else_)]
     made: nodes.Expr = nodes.Const(None)
     for test, body in reversed(branches):
-        [value] = [_single_output(body)]
+        value = _single_output(body, is_whole=is_whole)
         made = value if test is None else nodes.CondExpr(test, value, made)
     return made
 
 
-def _single_output(body: list[nodes.Node]) -> nodes.Expr:
+def _single_output(body: list[nodes.Node], *, is_whole: bool) -> nodes.Expr:
     outputs = [each for node in body for each in (node.nodes if isinstance(node, nodes.Output) else [node])]
-    outputs = [each for each in outputs if not (isinstance(each, nodes.TemplateData) and not each.data.strip())]
+    if is_whole:
+        outputs = [each for each in outputs if not (isinstance(each, nodes.TemplateData) and not each.data.strip())]
     if not outputs:
-        return nodes.Const(None)
+        return nodes.Const(None if is_whole else "")
     if len(outputs) == 1 and isinstance(outputs[0], nodes.TemplateData):
         text = outputs[0].data.strip()
+        if not is_whole:
+            return nodes.Const(outputs[0].data)
         return nodes.Const({"true": True, "false": False}.get(text.lower(), number(text)))
     if len(outputs) == 1 and isinstance(outputs[0], nodes.Expr):
         return outputs[0]

@@ -21,9 +21,11 @@ from appliance.cli.homeassistant.hub_checks import check_trigger
 from appliance.cli.homeassistant.lua import literal
 from appliance.cli.homeassistant.not_translated import WITHOUT_COUNTERPART, NotTranslated
 from appliance.cli.homeassistant.states import (
+    GONE,
     TRIGGER,
     change_of,
     limit_of,
+    listed,
     numeric_tests,
     state_of,
     table_of,
@@ -43,9 +45,6 @@ from appliance.cli.homeassistant.values import as_list, as_mapping, word_of, wor
 TWO_STATES = frozenset({"binary_sensor", "input_boolean", "light", "switch"})
 """Domains of entities with exactly the states on and off."""
 
-GONE = frozenset({"unavailable", "unknown"})
-"""States of an entity without a value. In Lares, the attribute keeps its last value, and `state` changes."""
-
 
 class Trigger(Struct, frozen=True, kw_only=True):
     """A trigger in Lares. `guard` is an additional Lua condition on the event, or empty.
@@ -58,6 +57,16 @@ class Trigger(Struct, frozen=True, kw_only=True):
     id: str | None = None
     entities: tuple[str, ...] = ()
     variables: Mapping[str, Any] = {}
+
+
+def split(value: Any) -> list[Any]:
+    """Return one trigger for each of the trigger's entities, times, and events, so that only some of them can be
+    refused."""
+    key = next((each for each in ("entity_id", "at", "event_type") if each in as_mapping(value)), None)
+    if key is None or isinstance(value[key], Mapping):
+        return [value]
+    rows = as_list(value[key]) if key == "at" else words(value[key])
+    return [{**value, key: each} for each in rows] or [value]
 
 
 def translate(value: Any, entities: Entities) -> list[Trigger]:
@@ -126,7 +135,7 @@ def _state_of(value: Mapping[str, Any], entities: Entities, entity_id: str) -> I
             values = [state_test(entities, entity_id, attribute, each).value for each in as_list(value.get(name))]
             guards += [f"not ({_guard(field, values)})"] if values else []
         guard = " and ".join(guards)
-    states = [each for each in as_list(value.get("to")) if each is not None]
+    states = [each for each in listed(value.get("to")) if each is not None]
     if len(states) == len(before) == 1 and target.domain in TWO_STATES and not attribute:
         guard = ""  # the new state implies the old state, so no guard is necessary
     if not states:

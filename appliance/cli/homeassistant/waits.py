@@ -9,7 +9,7 @@ from appliance.cli.homeassistant import templates, triggers
 from appliance.cli.homeassistant.conditions import check_part
 from appliance.cli.homeassistant.entities import Comparison, Target, Variable
 from appliance.cli.homeassistant.entity_values import comparison_in_lua
-from appliance.cli.homeassistant.lua import literal, quote
+from appliance.cli.homeassistant.lua import Raw, literal, quote
 from appliance.cli.homeassistant.not_translated import NotTranslated
 from appliance.cli.homeassistant.statements import Statements
 from appliance.cli.homeassistant.times import SECONDS, duration, seconds, whole
@@ -53,20 +53,23 @@ class Waits:
             self._finish(f"ha.wait_until(ctx, function() return {test} end, {self._timeout(action)})", action)
 
     def write_wait_for_trigger(self, action: Mapping[str, Any]) -> None:
-        """Write a wait for the first of several triggers. A state that already matches ends the wait."""
+        """Write a wait for the first of several triggers. A state that already matches does not end the wait."""
         found = [
             (test, duration(each)) for each in as_list(action["wait_for_trigger"]) for test in self._awaited(each)
         ]
-        if len(found) == 1 and not found[0][1]:
-            self._write(found[0][0], action)
+        target = found[0][0].target if len(found) == 1 and not found[0][1] else None
+        timeout = self._timeout(action)
+        if isinstance(target, Target):
+            wanted = literal({"attribute": target.attribute, found[0][0].test: found[0][0].value})
+            call = f"ha.wait_for_trigger(ctx, {quote(target.device_id)}, {wanted}, {timeout})"
+            self._finish(call, action)
             return
         holds = {for_secs for _, for_secs in found}
         if len(holds) != 1:
             raise NotTranslated("the import does not support a wait for triggers with different times")
-        test = " or ".join(comparison_in_lua(test) for test, _ in found)
+        tests = ", ".join(f"function() return {comparison_in_lua(test)} end" for test, _ in found)
         more = f", {whole(held)}" if (held := holds.pop()) else ""
-        timeout = self._timeout(action)
-        self._finish(f"ha.wait_until(ctx, function() return {test} end, {timeout}{more})", action)
+        self._finish(f"ha.wait_for_any(ctx, {{ {tests} }}, {timeout}{more})", action)
 
     def _awaited(self, trigger: Any) -> list[Comparison]:
         """Return the Lua tests for a trigger. The trigger matches if any of the tests is true."""
@@ -91,12 +94,15 @@ class Waits:
 
     def _write(self, test: Comparison, action: Mapping[str, Any]) -> None:
         timeout = self._timeout(action)
-        if isinstance(test.target, Variable) or timeout > MAX_WAIT_SECS:
+        if isinstance(test.target, Variable):
             lua = comparison_in_lua(test)
             self._finish(f"ha.wait_until(ctx, function() return {lua} end, {timeout})", action)
             return
-        condition = {"attribute": test.target.attribute, test.test: test.value, "timeout_secs": timeout}
-        self._finish(f"ctx:wait_for({quote(test.target.device_id)}, {literal(condition)})", action)
+        device, wanted = quote(test.target.device_id), {"attribute": test.target.attribute, test.test: test.value}
+        if isinstance(timeout, Raw) or timeout > MAX_WAIT_SECS:
+            self._finish(f"ha.wait_for(ctx, {device}, {literal(wanted)}, {timeout})", action)
+        else:
+            self._finish(f"ctx:wait_for({device}, {literal({**wanted, 'timeout_secs': timeout})})", action)
 
     def replace_by_delay(self, action: Mapping[str, Any]) -> None:
         """If a wait cannot be translated, replace the wait with a delay as long as the wait's timeout. If the wait
@@ -109,11 +115,8 @@ class Waits:
             if action.get("continue_on_timeout", True) is False:
                 self._statements.end_run("this wait")
 
-    def _timeout(self, action: Mapping[str, Any]) -> int | float:
-        if action.get("timeout") is None:
-            self._lines.note("Home Assistant waits without a time limit, but Lares needs a limit")
-            return MAX_WAIT_SECS
-        return whole(seconds(action["timeout"]))
+    def _timeout(self, action: Mapping[str, Any]) -> int | float | Raw:
+        return Raw("math.huge") if action.get("timeout") is None else whole(seconds(action["timeout"]))
 
     def _finish(self, call: str, action: Mapping[str, Any]) -> None:
         if action.get("continue_on_timeout", True) is False:

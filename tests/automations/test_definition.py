@@ -173,6 +173,7 @@ KINDS = (
             ["attribute is missing; these fields need it: above, duration_secs"],
         ),
         ({"type": "weather_state", "device_id": "w:1"}, ["attribute is missing"]),
+        ({"type": "weather_state", "attribute": "wind_speed", "above": 9}, ["device_id is missing"]),
         ({"type": "adapter_lifecycle", "adapter": 5}, ["adapter must be a string, not 5"]),
         ({"type": "system_error", "contains": ""}, ["contains must not be empty"]),
         ({"type": "time"}, [f"type must be one of {', '.join(TRIGGER_KINDS)}, not 'time'; did you mean wall_clock?"]),

@@ -199,7 +199,7 @@ FAULTY: tuple[tuple[str | None, list[tuple[int, str]]], ...] = (
     (automation("follows", "{ type = 'cron', expression = '0 7 * * *' }"), [(4, "trigger.expression")]),
     (automation("cools", LIT), [(2, "config/automations/cools.lua already has the id 'cools'")]),
     (automation("follows", "{}", more="nmae = 1"), [(4, "trigger.type is missing"), (5, "nmae is not a field")]),
-    (None, [(0, "is gone")]),
+    (None, [(0, "no longer exists; restore the file, or reload")]),
 )
 """Possible contents of a file, its line, and the beginning of the error message. If the content is None, there is
 no file."""

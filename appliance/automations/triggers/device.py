@@ -138,7 +138,7 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
     @classmethod
     def parse(cls, kind: str, table: Table, locale: Locale, now: datetime) -> Trigger | None:
         attribute = take_attribute(table)
-        devices = Devices.parse(table, may_be_any=table.has("attribute"))
+        devices = Devices.parse(table, may_be_any=kind == "device_state_change" and table.has("attribute"))
         requirement = take_requirement(table, attribute)
         debounce = table.take("debounce_secs", check.seconds)
         duration = table.take("duration_secs", check.seconds)

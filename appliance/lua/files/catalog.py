@@ -223,7 +223,7 @@ class Catalog(Generic[T]):
             raise ConfigFailed(faults)
         source = next((source for source in contents.sources if source.name == name), None)
         if source is None:
-            raise ConfigFailed([Fault(name, 0, "is gone")])
+            raise ConfigFailed([Fault(name, 0, "no longer exists; restore the file, or reload")])
         return await self.check_text(source)
 
     async def find_unloaded(self, word: str) -> list[Fault]:

@@ -193,7 +193,8 @@ def _read_header(data: bytes, kind: str, generation: int) -> dict[str, Any] | No
     header = check_crc(line) if newline else None
     if header is None or header.get("kind") != kind or header.get("generation") != generation:
         return None
-    return header
+    numbers = (header.get("format"), header.get("sequence"))
+    return header if all(type(each) is int for each in numbers) else None
 
 
 def _record_at(data: bytes, position: int) -> tuple[dict[str, Any], int] | None:
@@ -202,7 +203,11 @@ def _record_at(data: bytes, position: int) -> tuple[dict[str, Any], int] | None:
     if end == -1 or (record := check_crc(data[position:end])) is None:
         return None
     put = data[position:end].partition(b',"put":')[2][:-CRC_BYTES]
-    if not isinstance(record.get("put"), dict) or record.get("length") != len(put):
+    if (
+        type(record.get("seq")) is not int
+        or not isinstance(record.get("put"), dict)
+        or record.get("length") != len(put)
+    ):
         return None
     return record, end + 1
 

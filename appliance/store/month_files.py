@@ -186,7 +186,8 @@ class MonthFiles:
             return with_crc(orjson.dumps({"format": HISTORY_FORMAT, "kind": "history", "month": month}))
         name = _path(month)
         first = check_crc(self._disk.read_part(name, 0, 256).partition(b"\n")[0])
-        if first is not None and first.get("format", HISTORY_FORMAT) > HISTORY_FORMAT:
+        stated = None if first is None else first.get("format")
+        if isinstance(stated, int) and stated > HISTORY_FORMAT:
             raise OSError(EINVAL, f"{name} was written by a newer Lares")
         return b"" if self._disk.read_part(name, end - 1, 1) == b"\n" else b"\n"
 

@@ -4,6 +4,7 @@ harmless."""
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import orjson
 from hypothesis import given, settings
@@ -15,9 +16,11 @@ from appliance.store.file_format import (
     encode_record,
     encode_snapshot,
     read_journal,
+    with_crc,
 )
 from appliance.store.journal import PREALLOCATED, Journal
 from tests.fakes.disk import RecordingDisk, Write
+from tests.fakes.rows import each_row
 
 TEXT = st.text(st.characters(codec="utf-8"), max_size=20)
 JSON = TEXT | st.sampled_from([0, -1.5, True, None, 2**64 - 1, "}\n{", '","crc":"', [{"put": [1, {}]}, "\u2028"]])
@@ -81,6 +84,27 @@ def test_arbitrary_bytes_are_damage_and_after_records_a_torn_end(data: bytes) ->
     whole = encode_header(1, 0) + encode_record(1, {"a": b"1"})
     reading = read_journal(whole + data, 1)
     assert reading.end == len(whole) and len(reading.records) == 1 and not reading.is_damaged
+
+
+@each_row("wrong", [{"format": "1"}, {"format": None}, {"sequence": "0"}, {"sequence": True}, {"sequence": 0.5}])
+def test_a_header_without_whole_numbers_is_damaged(wrong: dict[str, Any]) -> None:
+    journal, snapshot = encode_header(1, 0), encode_snapshot(1, 0, {})
+    assert decode_snapshot(snapshot, 1) is not None and not read_journal(journal, 1).is_damaged
+    assert read_journal(_changed(journal, wrong), 1).header is None
+    assert decode_snapshot(_changed(snapshot, wrong), 1) is None
+
+
+@each_row("wrong", [{"seq": "1"}, {"seq": None}, {"put": []}])
+def test_a_record_with_fields_of_other_types_is_not_a_record(wrong: dict[str, Any]) -> None:
+    reading = read_journal(encode_header(1, 0) + _changed(encode_record(1, {"a": b"1"}), wrong), 1)
+    assert (reading.records, reading.lost) == ([], 0)
+
+
+def _changed(line: bytes, fields: dict[str, Any]) -> bytes:
+    """Return the line with these fields and a valid checksum."""
+    content = orjson.loads(line) | fields
+    del content["crc"]
+    return with_crc(orjson.dumps(content))
 
 
 def test_records_are_counted_after_a_damaged_newline_and_not_within_values() -> None:

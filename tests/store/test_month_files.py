@@ -108,6 +108,14 @@ def test_a_file_of_a_newer_version_is_not_changed(tmp_path: Path) -> None:
     assert (tmp_path / FILE).read_bytes() == data
 
 
+def test_a_format_that_is_not_a_number_does_not_stop_the_history(tmp_path: Path) -> None:
+    (tmp_path / "history").mkdir()
+    (tmp_path / FILE).write_bytes(with_crc(b'{"format":"2","kind":"history","month":"2026-11"}'))
+    files = MonthFiles(Disk(tmp_path))
+    files.append(MONTH, [body(1)])
+    assert numbers(files) == [1]
+
+
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EIO])
 def test_a_card_that_refuses_and_recovers(number: int, tmp_path: Path) -> None:
     disk = MoodyDisk(tmp_path)

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from appliance.adapters.dispatch import Dispatcher
-from appliance.adapters.kinds import kind_name_of, kind_of
+from appliance.adapters.kinds import kind_name_of, section_kind_of
 from appliance.adapters.lua_kinds.section import list_lua_sections
 from appliance.adapters.mqtt.kind import Mqtt
 from appliance.adapters.mqtt.out.section_publishers import Publishers, SectionPublishers
@@ -63,8 +63,6 @@ class AdapterSections:
         self._store = store
         self._clock = clock
         self._build_publishers = build_publishers
-        self._removed: dict[str, str] = {}
-        """The kind of each device that was removed together with its section. Another kind must not restore it."""
         self._brokers = {name for name, each in config.adapters.items() if isinstance(each, Mqtt)}
 
     async def publish_home(self) -> None:
@@ -114,6 +112,7 @@ class AdapterSections:
             if change != "started":
                 await self._stop_section(name, found.adapters.get(name))
         self.settings, self.names = found.adapters, found.adapter_names
+        self._store.recorder.sections = {name: section_kind_of(each) for name, each in self.settings.items()}
         await self._kinds.use_sections(list_lua_sections(self.settings.values()), changes)
         for name in changes:
             if name in self.settings:
@@ -122,8 +121,7 @@ class AdapterSections:
     async def _start_section(self, name: str, settings: Any) -> None:
         if isinstance(settings, Mqtt):
             self._brokers.add(name)
-        others = {id_ for id_, kind in self._removed.items() if kind != kind_name_of(settings)}
-        await self._store.restore_section(name, kind_of(settings).device_kinds, without=others)
+        await self._store.restore_section(name, section_kind_of(settings))
         self._dispatcher.add(await self._running.start(name, settings))
         await self._publish_home_on(name, settings)
 
@@ -134,10 +132,8 @@ class AdapterSections:
         await self._running.stop(name)
         self._health.remove(name)
         self._brokers.discard(name)
-        kind = kind_name_of(self.settings[name])
-        if successor is None or kind_name_of(successor) != kind:
-            await self._store.recorder.flush()
-            self._removed |= dict.fromkeys(self._registry.ids_of(name), kind)
+        if successor is None or kind_name_of(successor) != kind_name_of(self.settings[name]):
+            await self._store.recorder.flush(self._registry.ids_of(name))
             await in_steps(self._clock, self._registry.remove_section(name))
 
     async def _publish_home_on(self, name: str, settings: Any) -> None:

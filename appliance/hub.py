@@ -18,7 +18,7 @@ from appliance.adapters.address_gates import AddressGates
 from appliance.adapters.base import AdapterContext
 from appliance.adapters.dispatch import Dispatcher
 from appliance.adapters.influx_post import LinePost
-from appliance.adapters.kinds import kind_of, list_operations
+from appliance.adapters.kinds import list_operations, section_kind_of
 from appliance.adapters.late_session import LateSession
 from appliance.adapters.mqtt.kind import Mqtt
 from appliance.adapters.mqtt.out.home_access import FrameOf, HomeAccess, no_frame
@@ -136,8 +136,8 @@ class Hub:
         self.registry = Registry(self.bus, clock)
         flush_secs = config.persistence.flush_secs
         self._disk = disk
-        kinds = {name: kind_of(each).device_kinds for name, each in config.adapters.items()}
-        self.store = Store(disk, self.registry, self.bus, clock, flush_secs=flush_secs, device_kinds=kinds)
+        sections = {name: section_kind_of(each) for name, each in config.adapters.items()}
+        self.store = Store(disk, self.registry, self.bus, clock, flush_secs=flush_secs, sections=sections)
 
     async def __aenter__(self) -> Hub:
         config, self.began, self.steps = self._config, self.clock.monotonic(), ClockSteps(self.clock)

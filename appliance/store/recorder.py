@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from msgspec import to_builtins
@@ -27,7 +27,7 @@ from appliance.store.clock_trust import ClockTrust
 from appliance.store.document import Document, encode_values
 from appliance.store.file_format import EncodedChanges
 from appliance.store.record_keys import CARD, DEVICE_PREFIX, STATE_PREFIX
-from appliance.store.records import encode_device, is_changed
+from appliance.store.records import SectionKinds, encode_device, is_changed
 from appliance.tasks import Tasks
 
 COMPLETE_FLUSHES = 12
@@ -51,12 +51,21 @@ class Recorder:
     have already been written.
 
     Only the last flush writes whether a device is offline, because an outage alone does not justify a write. The next
-    run uses this state to find the beginning of the outage.
+    run uses this state to find the beginning of the outage. `sections` are the kinds of the running sections.
     """
 
     def __init__(
-        self, registry: Registry, bus: Bus, document: Document, clock: Clock, trust: ClockTrust, *, flush_secs: float
+        self,
+        registry: Registry,
+        bus: Bus,
+        document: Document,
+        clock: Clock,
+        trust: ClockTrust,
+        *,
+        flush_secs: float,
+        sections: SectionKinds,
     ) -> None:
+        self.sections = sections
         self._registry = registry
         self._bus = bus
         self._document = document
@@ -98,8 +107,10 @@ class Recorder:
         """Await the function after each regular flush. The function must not raise."""
         self._after_flush.append(do)
 
-    async def flush(self) -> None:
-        """Write the changes since the last flush. If the write fails, the next flush tries again."""
+    async def flush(self, device_ids: Collection[str] = ()) -> None:
+        """Write the changes since the last flush, and these devices. If the write fails, the next flush tries
+        again."""
+        self._changed.put(device_ids)
         await self._write(is_complete=True)
 
     async def _write(self, *, is_complete: bool) -> None:
@@ -165,7 +176,7 @@ class Recorder:
 
     async def record(self, devices: Iterable[Device]) -> None:
         """Store these device states instead of the current states. Raise `StoreFailed` on failure."""
-        records = (encode_device(device).items() for device in devices)
+        records = (encode_device(device, self.sections).items() for device in devices)
         await self._document.put_many({key: value for record in records for key, value in record})
 
     async def list_present(self, prefixes: Iterable[str]) -> dict[str, bytes]:
@@ -231,7 +242,7 @@ class Recorder:
             return {}
         has_state = self._is_last and self._changed.is_offline(device_id)
         return (
-            encode_device(found[0], has_state=has_state)
+            encode_device(found[0], self.sections, has_state=has_state)
             if found
             else {DEVICE_PREFIX + device_id: None, STATE_PREFIX + device_id: None}
         )

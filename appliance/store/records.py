@@ -8,8 +8,8 @@ device is not stored, because it is unknown after a restart.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, NamedTuple, TypeVar
 
 import orjson
 from msgspec import Struct, convert, field
@@ -100,8 +100,20 @@ def _group(group_id: str, value: Any) -> Group:
     return convert({**value, "id": group_id, "members": value["members"]}, Group)
 
 
+class SectionKind(NamedTuple):
+    """The kind of an adapter section, and the kinds that its devices can have."""
+
+    type: str
+    device_kinds: Collection[DeviceKind]
+
+
+SectionKinds = Mapping[str, SectionKind]
+"""The kinds of sections by the section's name."""
+
+
 class StoredDevice(Struct, frozen=True, kw_only=True):
-    """The stored form of a device without its attributes."""
+    """The stored form of a device without its attributes. `type` is the kind of its section. It is None in records of
+    older versions."""
 
     kind: DeviceKind
     source: str
@@ -109,6 +121,12 @@ class StoredDevice(Struct, frozen=True, kw_only=True):
     name: str | None = None
     info: Info = Info()
     commands: tuple[CommandSpec, ...] | None = None
+    type: str | None = None
+
+    def is_of(self, sections: SectionKinds) -> bool:
+        """Return whether the device's section can still have this device."""
+        section = sections.get(self.source)
+        return section is not None and self.kind in section.device_kinds and self.type in (None, section.type)
 
 
 class StoredState(Struct, frozen=True, kw_only=True, rename={"attributes": "is", "last": "was"}):
@@ -120,12 +138,14 @@ class StoredState(Struct, frozen=True, kw_only=True, rename={"attributes": "is",
     last: dict[str, tuple[Any, ...]] = field(default_factory=dict)
 
 
-def encode_device(device: Device, *, has_state: bool = False) -> dict[str, Any]:
+def encode_device(device: Device, sections: SectionKinds, *, has_state: bool = False) -> dict[str, Any]:
     """Encode a device as two keys with values: the description, which rarely changes, and the attributes.
 
     If `has_state` is true, the attributes include `state`.
     """
+    section = sections.get(device.metadata.source)
     stated = {
+        "type": None if section is None else section.type,
         "name": device.vendor_name,
         "info": _without_none(device.info),
         "commands": None if device.commands is None else [_without_none(each) for each in device.commands],
@@ -158,9 +178,15 @@ def is_changed(stored: bytes | None, value: Any) -> bool:
 
 
 def read_devices(
-    document: DocumentReader, layout: Layout, on_fault: OnFault = refuse, *, begin: str = ""
+    document: DocumentReader,
+    layout: Layout,
+    on_fault: OnFault = refuse,
+    *,
+    begin: str = "",
+    sections: SectionKinds | None = None,
 ) -> list[Device]:
-    """Return the stored devices whose ids begin with `begin`. Each device is offline until its adapter observes it.
+    """Return the stored devices whose ids begin with `begin`. If `sections` is given, omit the devices of other
+    sections, and of sections that have another kind now. Each device is offline until its adapter observes it.
 
     The time of the last observation is not stored, so the time of the last change is used instead.
     """
@@ -168,7 +194,8 @@ def read_devices(
 
     def decode(rest: str, value: Any) -> Device | None:
         stored, state = convert(value, StoredDevice), states.get(rest)
-        return None if state is None else _device(begin + rest, stored, state, layout, on_fault)
+        is_gone = state is None or (sections is not None and not stored.is_of(sections))
+        return None if state is None or is_gone else _device(begin + rest, stored, state, layout, on_fault)
 
     found = read_all(document, DEVICE_PREFIX + begin, decode, on_fault).values()
     return [device for device in found if device is not None]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Collection, Mapping
 from contextlib import AsyncExitStack
 from datetime import datetime
 from functools import partial
@@ -12,7 +11,6 @@ from functools import partial
 from appliance.clock import Clock
 from appliance.event_loop import in_steps
 from appliance.home.bus import Bus
-from appliance.home.model import DeviceKind
 from appliance.home.registry import Registry
 from appliance.store.adapter_secrets import AdapterSecrets
 from appliance.store.clock_trust import ClockTrust, newest_time
@@ -23,7 +21,7 @@ from appliance.store.layout_changes import LayoutChanges
 from appliance.store.lock import DirectoryLock, read_boot_id
 from appliance.store.month_files import MonthFiles
 from appliance.store.recorder import Recorder
-from appliance.store.records import read_devices, read_layout
+from appliance.store.records import SectionKind, SectionKinds, read_devices, read_layout
 from appliance.store.restore import finish_at_start
 from appliance.store.store_thread import StoreThread
 from appliance.store.stored_keys import Keys
@@ -41,7 +39,7 @@ class Store:
     """Holds the lock and records changes while the context is open. Entering the context reads the document and
     restores the registry.
 
-    - `device_kinds`: the device kinds of each enabled adapter. Devices of other adapters or kinds are not restored.
+    - `sections`: the kinds of the enabled sections at the start. Devices of other sections or kinds are not restored.
     - `unreadable`: sentences about unreadable values.
     - `stopped_at`, `has_crashed`: how the previous hub ended.
     - `is_stored`: whether the stopping hub has stored its whole state.
@@ -65,7 +63,7 @@ class Store:
         clock: Clock,
         *,
         flush_secs: float,
-        device_kinds: Mapping[str, Collection[DeviceKind]],
+        sections: SectionKinds,
     ) -> None:
         self.unreadable: list[str] = []
         self._has_failed = False
@@ -77,7 +75,7 @@ class Store:
         self._bus = bus
         self._clock = clock
         self._flush_secs = flush_secs
-        self._device_kinds = device_kinds
+        self._sections = sections
         self._lock: DirectoryLock | None = None
 
     async def __aenter__(self) -> Store:
@@ -92,9 +90,8 @@ class Store:
             self.thread = await stack.enter_async_context(StoreThread())
             self.document = await stack.enter_async_context(Document(self._disk, self._clock, self.thread))
             layout = read_layout(self.document, self._ignore_malformed)
-            devices = await asyncio.to_thread(read_devices, self.document, layout, self._ignore_malformed)
-            restored = (each for each in devices if each.kind in self._device_kinds.get(each.metadata.source, ()))
-            self._registry.restore(layout, restored)
+            read = partial(read_devices, self.document, layout, self._ignore_malformed, sections=self._sections)
+            self._registry.restore(layout, await asyncio.to_thread(read))
             self.clock_trust = ClockTrust(self._clock, newest_time(self.document))
             recorder = Recorder(
                 self._registry,
@@ -103,6 +100,7 @@ class Store:
                 self._clock,
                 self.clock_trust,
                 flush_secs=self._flush_secs,
+                sections=self._sections,
             )
             self.recorder = await stack.enter_async_context(recorder)
             self.crashes = CrashCounter(self.document, self._clock, read_boot_id())
@@ -116,16 +114,13 @@ class Store:
     async def __aexit__(self, *_: object) -> None:
         await self._stack.aclose()
 
-    async def restore_section(
-        self, name: str, kinds: Collection[DeviceKind], *, without: Collection[str] = ()
-    ) -> None:
-        """Restore the stored devices of these kinds of an adapter section that starts while the hub runs, except the
-        ids in `without`."""
-        read = partial(read_devices, self.document, self._registry.layout, self._ignore_malformed, begin=f"{name}:")
-        devices = await asyncio.to_thread(read)
-        own = (each for each in devices if each.metadata.source == name and each.id not in without)
-        found = [each for each in own if each.kind in kinds]
-        await in_steps(self._clock, self._registry.restore_section(found))
+    async def restore_section(self, name: str, kind: SectionKind) -> None:
+        """Restore the stored devices of an adapter section of this kind that starts while the hub runs."""
+        layout, sections = self._registry.layout, {name: kind}
+        read = partial(
+            read_devices, self.document, layout, self._ignore_malformed, begin=f"{name}:", sections=sections
+        )
+        await in_steps(self._clock, self._registry.restore_section(await asyncio.to_thread(read)))
 
     def secrets_of(self, adapter: str) -> AdapterSecrets:
         return AdapterSecrets(self.document, adapter)

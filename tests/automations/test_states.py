@@ -294,7 +294,7 @@ async def test_a_fired_wait_is_removed_before_its_execution_begins(steps: tuple[
     clock, bus, disk = VirtualClock(), Bus(), HeldDisk(tmp_path)
     async with open_document(disk, clock) as document:
         async with Recorder(
-            Registry(bus, clock), bus, document, clock, ClockTrust(clock, NOW), flush_secs=300
+            Registry(bus, clock), bus, document, clock, ClockTrust(clock, NOW), flush_secs=300, sections={}
         ) as recorder:
             async with AutomationStates(document) as them, aclosing(WaitWrites(them, document)) as waits:
                 for key in ("one", "two"):

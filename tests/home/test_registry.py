@@ -19,7 +19,7 @@ from appliance.home import events
 from appliance.home.bus import Bus
 from appliance.home.command_specs import CommandSpec
 from appliance.home.model import OFFLINE, Device, DeviceKind, Observation, Report
-from appliance.store.records import encode_device, read_devices
+from appliance.store.records import SectionKind, encode_device, read_devices
 from appliance.store.storage import DocumentSnapshot
 from tests.fakes.registry import PromptRegistry, make
 from tests.fakes.rows import each_row
@@ -229,9 +229,33 @@ def test_a_value_of_none_ends_an_attribute_and_its_last_value_is_known() -> None
 def test_last_values_are_stored_with_the_device() -> None:
     home = Home(Report(adapter="a", observations=(seen(power="off", brightness=5),)))
     home.registry.apply(Report(adapter="a", observations=(seen(power="off"),)))
-    stored = {key: orjson.dumps(value) for key, value in encode_device(home.device()).items()}
+    stored = {key: orjson.dumps(value) for key, value in encode_device(home.device(), {}).items()}
     (restored,) = read_devices(DocumentSnapshot(stored), home.registry.layout)
     assert restored.known("brightness") == (5,) and restored.last == home.device().last
+
+
+LIGHTS = [DeviceKind.LIGHT]
+
+
+@pytest.mark.parametrize(
+    ("section", "is_restored", "is_restored_without_type"),
+    [
+        (SectionKind("wled", LIGHTS), True, True),
+        (SectionKind("wled", [DeviceKind.SENSOR]), False, False),
+        (SectionKind("mine", LIGHTS), False, True),
+        (None, False, False),
+    ],
+)
+def test_a_device_is_restored_only_for_a_section_of_its_kind(
+    section: SectionKind | None, *, is_restored: bool, is_restored_without_type: bool
+) -> None:
+    home = Home(Report(adapter="a", observations=(seen(power="off"),)))
+    layout, sections = home.registry.layout, {} if section is None else {"a": section}
+    for before, expected in (({"a": SectionKind("wled", LIGHTS)}, is_restored), ({}, is_restored_without_type)):
+        encoded = encode_device(home.device(), before)
+        document = DocumentSnapshot({key: orjson.dumps(value) for key, value in encoded.items()})
+        assert len(read_devices(document, layout, sections=sections)) == expected
+        assert len(read_devices(document, layout)) == 1
 
 
 def test_a_poll_does_not_restore_a_value_that_a_push_removed() -> None:

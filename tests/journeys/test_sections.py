@@ -30,6 +30,13 @@ return {
   end,
 }
 """
+SILENT = """
+return {
+  name = "Silent",
+  settings = { word = { type = "string" } },
+  hook = function(ctx, request) return {} end,
+}
+"""
 MINE = '[adapters.mine]\nbase_url = "http://127.0.0.1:9"\nword = "first"\n'
 
 
@@ -145,8 +152,7 @@ async def test_a_section_of_another_kind_takes_over_the_name(home: Home, tmp_pat
 
 
 async def test_a_section_of_another_kind_in_lua_shows_no_values_of_the_old_device(home: Home) -> None:
-    silent = 'return { name = "Silent", hook = function(ctx, request) return {} end }'
-    write(home.root, {"adapters/mine.lua": KIND, "adapters/silent.lua": silent})
+    write(home.root, {"adapters/mine.lua": KIND, "adapters/silent.lua": SILENT})
     home.save(VIRTUAL, MINE)
     await home.reload()
     await home.has("virtual:a", "mine:x")
@@ -172,6 +178,26 @@ async def test_a_section_of_another_kind_deletes_no_values(home: Home) -> None:
     await home.has("virtual:a")
     device = await app.device("virtual:a")
     assert (device["attributes"]["power"], device["room_id"]) == ("on", "hall")
+
+
+@pytest.mark.parametrize("file", [KIND, SILENT], ids=["poll", "no poll"])
+async def test_a_restart_with_another_kind_neither_shows_nor_deletes_old_values(tmp_path: Path, file: str) -> None:
+    home, data = Home(tmp_path), tmp_path / "data"
+    data.mkdir()
+    write(tmp_path, {"adapters/mine.lua": file})
+    home.save(VIRTUAL)
+    async with open_app(file=home.file, data_dir=data) as home.app:
+        await home.has("virtual:a")
+        assert (await home.app.post("/devices/virtual:a/command", ON)).status == 200
+    home.save(MINE.replace("mine]", 'virtual]\ntype = "mine"'))
+    async with open_app(file=home.file, data_dir=data) as home.app:
+        assert (await home.app.get("/devices/virtual:a")).status == 404
+        await home.has(*(["virtual:x"] if file == KIND else []))
+        assert (await home.app.get("/devices/virtual:a")).status == 404
+    home.save(VIRTUAL)
+    async with open_app(file=home.file, data_dir=data) as home.app:
+        await home.has("virtual:a")
+        assert (await home.app.device("virtual:a"))["attributes"]["power"] == "on"
 
 
 async def test_sections_of_kinds_in_lua_start_with_the_first_of_them(home: Home) -> None:

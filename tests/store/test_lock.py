@@ -145,7 +145,7 @@ def is_free(folder: Path) -> bool:
 @pytest.mark.parametrize("is_broken", [False, True])
 async def test_the_lock_is_held_until_the_last_byte_whatever_fails(tmp_path: Path, is_broken: bool) -> None:
     disk, bus, clock = WatchedDisk(tmp_path), Bus(), Clock()
-    store = Store(disk, Registry(bus, clock), bus, clock, flush_secs=60, device_kinds={})
+    store = Store(disk, Registry(bus, clock), bus, clock, flush_secs=60, sections={})
     async with store:
         store.document.put_later("variable/x", {"value": 1})
         disk.is_broken, before = is_broken, len(disk.was_free)

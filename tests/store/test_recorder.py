@@ -35,7 +35,8 @@ LATER = MADE_AT + timedelta(days=30)
 
 
 def new_recorder(registry: Registry, bus: Bus, document: Document, clock: VirtualClock) -> Recorder:
-    return Recorder(registry, bus, document, clock, ClockTrust(clock, newest_time(document)), flush_secs=300)
+    trust = ClockTrust(clock, newest_time(document))
+    return Recorder(registry, bus, document, clock, trust, flush_secs=300, sections={})
 
 
 @asynccontextmanager

@@ -42,8 +42,8 @@ class Waits:
         return list(self._by_device.get(device_id, ()))
 
     def follow(self, active: ActiveTrigger, trigger: DeviceTrigger, event: DeviceStateChanged) -> None:
-        """Begin, restart, or end the device's wait after an event. The wait of an alarm is stored at once, all other
-        waits with the next flush."""
+        """Begin, restart, or end the device's wait after an event. The waits of alarms and virtual devices are stored
+        at once, all other waits with the next flush."""
         device_id = event.device.id
         outcome = trigger.follow(event) if device_id in active.waits else trigger.match(event)
         if outcome is None or outcome is WaitOutcome.CONTINUES:
@@ -51,7 +51,7 @@ class Waits:
         self.end(active, device_id)
         if isinstance(outcome, Match):
             self._begin(active, trigger, device_id, outcome.dated(self._environment), 0.0)
-            if event.device.is_alarm(trigger.attribute or ""):
+            if event.device.is_virtual or event.device.is_alarm(trigger.attribute or ""):
                 # after a power cut, the stored value may already match, so only a stored wait can fire
                 self._writes.begin(active.id)
 

@@ -96,6 +96,11 @@ class Device(Struct, frozen=True, kw_only=True):
         value, last = self.attributes.get(attribute), self.last.get(attribute, ())
         return last if value is None else (value, *last)
 
+    @property
+    def is_virtual(self) -> bool:
+        """Whether the device exists only in the hub, which stores each change before the device shows it."""
+        return self.metadata.vendor_specific.get("virtual") is True
+
     def is_alarm(self, attribute: str) -> bool:
         """Return whether the attribute reports a danger, such as smoke, a leak, gas, or an alarm of the adapter."""
         if attribute in ALARM_ATTRIBUTES:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -335,19 +336,23 @@ async def test_confirmed_commands_survive_a_kill(tmp_path: Path) -> None:
 
 LEAK = """
 [adapters.virtual]
-devices = [{ id = "leak", kind = "Sensor", attributes = { water_leak = false } }]
+devices = [{ id = "leak", kind = "Sensor", attributes = { water_leak = false, occupancy = "unoccupied" } }]
 """
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("attribute", "value"), [("water_leak", True), ("occupancy", "occupied")])
 @pytest.mark.parametrize("wait", ["duration_secs = 3", "debounce_secs = 3", "duration_secs = 3, at_start = true"])
-async def test_the_wait_of_an_alarm_survives_a_kill(wait: str, tmp_path: Path) -> None:
+async def test_a_wait_for_a_virtual_device_survives_a_kill(
+    wait: str, attribute: str, value: str | bool, tmp_path: Path
+) -> None:
     process.configure(tmp_path, LEAK)
-    trigger = f'{{ type = "device_state_change", attribute = "water_leak", equals = true, {wait} }}'
+    equals = json.dumps(value)
+    trigger = f'{{ type = "device_state_change", attribute = "{attribute}", equals = {equals}, {wait} }}'
     write(tmp_path, {"automations/a.lua": automation("a", trigger, 'ctx:set("fired", true)')})
     async with process.running(tmp_path) as hub:
         await hub.ready()
-        seen = {"device_id": "virtual:leak", "attributes": {"water_leak": True}}
+        seen = {"device_id": "virtual:leak", "attributes": {attribute: value}}
         assert await hub.post("/adapters/virtual/operations/observe", **seen) == 200
         assert await hub.post("/rooms", id="later", name="A later write") == 200
         await hub.kill()

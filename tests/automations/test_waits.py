@@ -12,6 +12,7 @@ import pytest
 
 from appliance.automations.engine import MAX_DISPATCHED_AT_ONCE
 from appliance.home.events import DeviceEvent
+from appliance.home.values import Value
 from tests.fakes.automations import LAMP, Card, Play, Stage, automation, bench
 
 OTHER = "desk:light:1"
@@ -244,10 +245,18 @@ async def test_an_event_that_matches_hundreds_of_triggers_fires_all(tmp_path: Pa
         assert sorted(found, key=int) == [str(number) for number in range(count)] and len(it.entries("one")) == 1
 
 
-@pytest.mark.parametrize(("attribute", "is_stored"), [("smoke", True), ("water_leak", True), ("contact", False)])
+@pytest.mark.parametrize(
+    ("attribute", "values", "is_virtual", "is_stored"),
+    [
+        ("smoke", (False, True), False, True),
+        ("water_leak", (False, True), False, True),
+        ("contact", ("closed", "open"), False, False),
+        ("contact", ("closed", "open"), True, True),
+    ],
+)
 @pytest.mark.parametrize("wait", ["duration_secs", "debounce_secs"])
-async def test_the_wait_of_an_alarm_is_stored_before_the_next_flush(
-    attribute: str, is_stored: bool, wait: str, tmp_path: Path
+async def test_waits_of_alarms_and_virtual_devices_are_stored_before_the_next_flush(
+    attribute: str, values: tuple[Value, Value], is_virtual: bool, is_stored: bool, wait: str, tmp_path: Path
 ) -> None:
     class Unflushed(Card):
         def put_later(self, key: str, value: Any, *, is_minor: bool = False) -> None:
@@ -257,11 +266,12 @@ async def test_the_wait_of_an_alarm_is_stored_before_the_next_flush(
             for key, value in values.items():
                 super().put_later(key, value)
 
-    trigger = automation({"type": "device_state_change", "attribute": attribute, "equals": True, wait: 600})
-    card, clear, alarm = Unflushed(), dict[str, Any]({attribute: False}), dict[str, Any]({attribute: True})
+    trigger = automation({"type": "device_state_change", "attribute": attribute, "equals": values[1], wait: 600})
+    card = Unflushed()
     async with bench(tmp_path, trigger, card=card) as it:
-        it.show(**clear)
-        it.show(**alarm)
+        it.vendor_specific["virtual"] = is_virtual
+        for value in values:
+            it.show(**{attribute: value})
         await it.pass_by(100)
         cut_at = it.clock.now()
     async with bench(tmp_path, trigger, card=card, start=cut_at) as it:

@@ -180,6 +180,7 @@ class Bench:
     card: Card
     brake: Brake
     variables: Variables
+    vendor_specific: dict[str, Any] = field(default_factory=dict)
 
     @property
     def fired(self) -> list[str]:
@@ -202,7 +203,9 @@ class Bench:
         shown = {**(known[0].attributes if known else {}), **attributes}
         shown.pop("state", None)
         there = {device.id for device in self.registry.list_devices() if device.metadata.source == adapter}
-        seen = Observation(device_id=device_id, kind=DeviceKind.LIGHT, attributes=shown, vendor_specific={})
+        seen = Observation(
+            device_id=device_id, kind=DeviceKind.LIGHT, attributes=shown, vendor_specific=self.vendor_specific
+        )
         self.registry.apply(Report(adapter=adapter, present=frozenset({*there, device_id}), observations=(seen,)))
         self.bus.publish(AdapterAnswered(adapter=adapter, at=self.clock.now()))
 

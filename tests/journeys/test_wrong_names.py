@@ -47,7 +47,7 @@ TRIGGERS = {
     f'{EVENT}, device_id = "virtual:lamp", event = "on"': "power; for attributes, use device_state_change",
     f'{EVENT}, room_id = "hall", event = "doubel"': "no device of room 'hall' has sent; they send single",
     f'{EVENT}, group_id = "door", event = "single"': "no device of group 'door' has sent; they have sent nothing yet",
-    'type = "variable_change", name = "gone", equals = 1': "there is no such variable",
+    'type = "variable_change", name = "gone", equals = 1': "declare it with the comment --- @variable gone",
     'type = "variable_change", name = "mod"': "no such variable; did you mean mode?",
     'type = "timer", name = "landry"': "no such timer; did you mean laundry?",
     'type = "adapter_lifecycle", adapter = "virtul"': "no such adapter; did you mean virtual?",
@@ -74,6 +74,10 @@ CALLS = {
     f'ctx:command_group("dorr", {ON})': "no such group; did you mean door?",
     'ctx:run_scene("evning")': "no such scene; did you mean evening?",
     'ctx:invoke("virtual:observ", {})': "no such operation; did you mean virtual:observe?",
+    'local mode = ctx:get("moed")': "no such variable; did you mean mode?",
+    'local mode = ctx:get("mode_at", 1)': "no such variable; did you mean mode?",
+    'local far = ctx:get("gone", false)': "no such variable; if you set it yourself, declare it",
+    'local other = { get = print } other:get("moed") ctx:get("mode") ctx:get("mo" .. "ed")': "",
 }
 TABLE = [
     *((f"{{ {trigger} }}", "", "", sentence) for trigger, sentence in TRIGGERS.items()),

@@ -258,8 +258,11 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
             return None
         if kind == "module" and (folder := self._find_unreadable_folder(name)) is not None:
             return f"names {name!r}, but the folder {folder} cannot be read; give the hub's user access to it"
-        add = f"add {name.replace('.', '/')}.lua to the folder of [scripts]" if kind == "module" else ""
-        return f"names {name!r}, but there is no such {kind}{suggest(nearest(name, there), add)}"
+        remedy = {
+            "module": f"add {name.replace('.', '/')}.lua to the folder of [scripts]",
+            "variable": f"if you set it yourself, declare it with the comment --- @variable {name}",
+        }.get(kind, "")
+        return f"names {name!r}, but there is no such {kind}{suggest(nearest(name, there), remedy)}"
 
     def _find_unreadable_folder(self, module: str) -> str | None:
         """Return the unreadable folder that may contain the module."""

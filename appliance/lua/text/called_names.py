@@ -19,7 +19,7 @@ CALLS: Mapping[str, str] = {
 """The kind of object that the first argument of a method names. Methods that return nil for a missing object are
 not included."""
 
-_ANY_CALL = re.compile(rb":\s*(?:%b)\b|\brequire\b" % "|".join(CALLS).encode())
+_ANY_CALL = re.compile(rb":\s*(?:%b|get)\b|\brequire\b" % "|".join(CALLS).encode())
 
 _PLAIN = re.compile(r"""(["'])([^"'\\]*)\1""")
 
@@ -36,15 +36,17 @@ class CalledName(Struct, frozen=True):
 
 @by_text
 def called_names(source: Source) -> tuple[CalledName, ...]:
-    """Return every call of `ctx` or `require` with a literal text as its first argument, in file order."""
+    """Return every call of `ctx` or `require` with a literal text as its first argument, in file order. `get` counts
+    only if its object is named `ctx`."""
     if _ANY_CALL.search(source.text) is None:  # most files contain no such call, and tokenizing is slow
         return ()
     found = []
-    for colon, call, bracket, name, behind in windows_of(source.chunk, 5):
-        if (colon.word, bracket.word) == (":", "(") and call.word in CALLS and behind.word in (",", ")"):
+    for owner, colon, call, bracket, name, behind in windows_of(source.chunk, 6):
+        kind = "variable" if (owner.word, call.word) == ("ctx", "get") else CALLS.get(call.word)
+        if (colon.word, bracket.word) == (":", "(") and kind is not None and behind.word in (",", ")"):
             plain = _PLAIN.fullmatch(name.word) if name.kind == "text" else None
             if plain is not None:
-                found.append(CalledName(name.line, f"ctx:{call.word}", CALLS[call.word], plain[2]))
+                found.append(CalledName(name.line, f"ctx:{call.word}", kind, plain[2]))
         elif call.word == "require" and colon.word not in (".", ":", "function", "local"):
             given = name if bracket.word == "(" and behind.word == ")" else bracket
             plain = _PLAIN.fullmatch(given.word) if given.kind == "text" else None

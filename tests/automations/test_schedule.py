@@ -368,6 +368,28 @@ async def test_a_replaced_schedule_does_not_count_missed_times_again(
     assert caplog.text.count(" a: missed runs") == 1
 
 
+async def test_a_schedule_that_a_reload_replaces_at_the_start_counts_missed_times_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with bench(believed_after=NOON + MINUTE) as it:
+
+        def start() -> CalendarCall:
+            return it.scheduler.at("a", Each(HOUR), it.note, never_repeats=True, last=NOON - 5 * HOUR)
+
+        class Reload:
+            def next_after(self, _: datetime) -> datetime | None:
+                """Replace the first schedule, while the scheduler begins the second."""
+                it.scheduler.cancel(replaced)
+                start()
+                return None
+
+        replaced = start()
+        it.scheduler.at("reload", Reload(), it.note)
+        await it.set(NOON + 2 * MINUTE)
+        await it.pass_by(MINUTE)
+    assert caplog.text.count("not be repeated") == 1
+
+
 async def test_without_schedules_nothing_wakes_and_later_ones_start_at_once() -> None:
     clock = VirtualClock(NOON)
     fired: list[datetime] = []

@@ -87,7 +87,7 @@ class Scheduler:
         call = CalendarCall(name=name, schedule=schedule, on_due=on_due, never_repeats=never_repeats, last=last)
         self._calendar_calls[call] = None
         if self._watch.was_trusted:
-            self._begin(call, self._clock.now())
+            self._begin(call, self._clock.now(), is_at_start=self._is_starting)
         self._changed.set()
         return call
 
@@ -134,16 +134,16 @@ class Scheduler:
         change = self._watch.check()
         if not self._watch.was_trusted:
             return
+        is_at_start, self._is_starting = self._is_starting, False
         changed = tuple(self._calendar_calls) if change.became_trusted or change.step < timedelta() else ()
         for call in changed:
             if call not in self._calendar_calls:  # a reload has replaced the call, and begun the replacement
                 continue
             if change.became_trusted:
-                self._begin(call, change.earliest)
+                self._begin(call, change.earliest, is_at_start=is_at_start)
             else:
                 call.set_due(change.earliest, settles=change.step > -MAX_ADJUSTMENT)
             yield
-        self._is_starting = False
 
     def _fire_delayed_calls(self) -> Iterator[None]:
         """Make the due delayed calls, one per step."""
@@ -170,10 +170,10 @@ class Scheduler:
                 do_safely(partial(call.on_due, due))
             yield
 
-    def _begin(self, call: CalendarCall, since: datetime) -> None:
+    def _begin(self, call: CalendarCall, since: datetime, *, is_at_start: bool) -> None:
         """Find the call's first occurrence after `since`. At the hub's start, also find an occurrence shortly before
         the start, and count the occurrences that were missed while the hub was off."""
-        if self._is_starting:
+        if is_at_start:
             since = min(since, self._watch.find_start(self._clock.now()))
             if self._watch.left_at is not None:
                 call.gap = self._watch.left_at, since + MICROSECOND

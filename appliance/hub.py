@@ -152,7 +152,7 @@ class Hub:
             session = await enter(LateSession())
             self.history = await enter(self._build_history(session))
             self.store.recorder.after_flush(self.history.beat)
-            stack.push_async_callback(self._record_stored)  # writing the history may exceed the time limit
+            stack.push_async_callback(self.record_stored)  # writing the history may exceed the time limit
             self.pool = await enter(self._build_pool())
             self._unfinished = await enter(UnfinishedExecutions(self.store.document, self.clock))
             file, describe = Path(config.file), self.pool.describe
@@ -197,10 +197,10 @@ class Hub:
             self.store.record_fault()
         else:
             self.store.crashes.end_series()
-        await self._record_stored()  # leaving the adapters may exceed the time limit
+        await self.record_stored()  # leaving the adapters may exceed the time limit
         await self._stack.aclose()
 
-    async def _record_stored(self) -> None:
+    async def record_stored(self) -> None:
         """Store the whole state except the history, and record a clean stop."""
         await self.store.recorder.flush_at_stop()
         self.store.record_stored()
@@ -269,7 +269,7 @@ class Hub:
         """Cancel all running executions and commands. Callers that are waiting for a result get an error. Before,
         store the state, because the end of hundreds of executions takes long on a busy machine."""
         if self.is_working(inf):
-            await self._record_stored()
+            await self.record_stored()
         self._unfinished.end_all()
         for executor in self.executors:
             executor.cancel_all()

@@ -47,7 +47,7 @@ class ApiLimits(Struct, frozen=True, kw_only=True):
     stall_secs: float = 30.0
     stop_secs: float = 3.0
     half_closed_secs: float = 10.0
-    abort_secs: float = 0.5
+    abort_secs: float = 0.4
     rate: RateLimit | None = None
     origins: frozenset[str] | None = None
     trusted_proxies: tuple[Network, ...] = ()

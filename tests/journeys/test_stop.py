@@ -87,6 +87,21 @@ async def test_a_hub_under_load_stops_in_order_within_five_seconds(tmp_path: Pat
             assert {room["id"] for room in await again.get("/rooms")} >= set(acknowledged)
 
 
+async def test_the_state_is_stored_while_a_request_delays_the_stop(tmp_path: Path) -> None:
+    """If the rest of the stop exceeds its time limit, the exit code is therefore 0."""
+    async with TvSimulator() as tv:
+        configure(tmp_path, tv_section(tv))
+        async with running(tmp_path) as hub, asyncio.TaskGroup() as tasks:
+            await hub.ready()
+            tv.faults.stubborn = True
+            stuck = tasks.create_task(hub.ask("POST", "/devices/roku_tv:tv/command", COMMAND))
+            await until(lambda: ("POST", "/keypress/PowerOff") in tv.requests)
+            stopping = tasks.create_task(hub.stop())
+            await until(lambda: (tmp_path / "data" / "lock").read_bytes().startswith(b"stopped"))
+            assert not stuck.done()
+            assert await stopping == 0
+
+
 async def test_clients_of_a_sleeping_scene_get_an_error_at_the_stop(tmp_path: Path) -> None:
     configure(tmp_path)
     for name, text in {"scenes/s": SLEEPER, "automations/a": SLEEPING, "automations/b": EVERY_SECOND}.items():

@@ -35,7 +35,7 @@ STOP_LIMIT_SECS = 4.4
 """Maximum seconds from the stop signal to the end of the process. Service managers kill the hub only after ten
 seconds."""
 
-CLEANUP_LIMIT_SECS = 4.0
+CLEANUP_LIMIT_SECS = 3.6
 """Maximum seconds from the stop signal to the end of adapters and of the last requests to servers. The history is
 written afterwards."""
 
@@ -81,8 +81,8 @@ async def serve(
         log.info("stopping")
         hub.begin_to_stop()
         notifier.stopping()
-        # Requests and executions may use most of the time limit, so the state is written now and after they end.
-        tasks.start(hub.store.recorder.flush(), "write at the stop")
+        # Requests and executions may use most of the time limit, so the state is stored now and after they end.
+        tasks.start(hub.record_stored(), "write at the stop")
     log.info("stopped")
 
 

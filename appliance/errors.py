@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
+from os import PathLike
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -323,3 +325,11 @@ class StartFailed(LaresError):
     @property
     def lines(self) -> Sequence[str]:
         return self._lines
+
+
+class AccessDenied(StartFailed):
+    """A path that this process may not use. `remedy` is the user's next step."""
+
+    def __init__(self, path: str | PathLike[str], remedy: str) -> None:
+        super().__init__(f"permission denied: {path}; {remedy}", os.EX_NOPERM)
+        self.path = path

@@ -21,8 +21,9 @@ from appliance.cli.arguments import parse
 from appliance.cli.log_output import discard, make_streams_safe
 from appliance.cli.single_file import list_targets
 from appliance.cli.terminal import say, write
-from appliance.errors import LaresError, StartFailed
+from appliance.errors import AccessDenied, LaresError, StartFailed
 from appliance.imports import frozen_imports
+from appliance.store.disk import access_remedy
 from appliance.version import VERSION
 
 SWITCH_SECS = 0.0005
@@ -46,6 +47,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code = _version() if parsed.version else _licences() if parsed.licenses else _command(parsed)
         write("")
         return code
+    except AccessDenied as error:
+        return _deny(error.path, is_root=is_root)
     except StartFailed as error:
         return _fail(error, error.exit_code)
     except LaresError as error:
@@ -57,9 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         only_prints = parsed is None or parsed.version or parsed.licenses or parsed.command in PRINTING_COMMANDS
         return os.EX_OK if only_prints else os.EX_IOERR
     except PermissionError as error:
-        path = "" if error.filename is None else f": {error.filename}"
-        remedy = "give the owner of the home access to it" if is_root else "use sudo"
-        return _fail(f"permission denied{path}; {remedy}", os.EX_NOPERM)
+        return _deny(error.filename, is_root=is_root)
     except Exception as error:
         if isinstance(error, FileNotFoundError) and error.filename is None:  # errors of os.getcwd() name no file
             return _fail("the working directory was deleted; change to another one (cd)", os.EX_NOINPUT)
@@ -67,6 +68,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _fail(f"{error.filename}: {error.strerror}", os.EX_IOERR)
         logging.getLogger("lares").error("an internal error; please report it", exc_info=error)
         return _fail(f"failed unexpectedly: {type(error).__name__}: {error}", os.EX_SOFTWARE)
+
+
+def _deny(path: str | os.PathLike[str] | None, *, is_root: bool) -> int:
+    named = "" if path is None else f": {path}; {access_remedy(path, is_root=is_root)}"
+    return _fail(f"permission denied{named}", os.EX_NOPERM)
 
 
 def _command(parsed: argparse.Namespace) -> int:

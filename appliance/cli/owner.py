@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from appliance.errors import StartFailed
-from appliance.store.disk import for_its_user
+from appliance.store.disk import for_its_user, user_name
 
 ROOT = 0
 
@@ -113,7 +113,7 @@ def _as_user(owner: os.stat_result | None) -> Iterator[None]:
 def refuse_other_home(*paths: Path) -> None:
     """Raise `StartFailed` if this process is root and another user owns the paths."""
     if (owner := find_owner(*paths)) is not None:
-        user = _name_of(owner.st_uid)
+        user = user_name(owner.st_uid)
         raise StartFailed(
             f"{paths[0]} belongs to user {user}, so the hub must not run as root; run it as that user: "
             f"`setpriv --reuid={user} --regid={owner.st_gid} --init-groups lares …`, or start the hub's service",
@@ -166,13 +166,6 @@ def _chain_of(path: Path) -> list[os.stat_result]:
             found = each.stat()
         chain.append(found)
     return chain
-
-
-def _name_of(uid: int) -> str:
-    try:
-        return pwd.getpwuid(uid).pw_name
-    except KeyError:
-        return str(uid)
 
 
 def _groups_of(owner: os.stat_result) -> list[int]:

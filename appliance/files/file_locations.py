@@ -19,6 +19,8 @@ MAX_PATH_CHARS = 255
 MAX_PATH_DEPTH = 20
 """Maximum number of parts of a path. `lares restore` rejects deeper paths."""
 
+PERMISSION_HINT = '; allow the hub to use its files, as "Edit on the page" in docs/systemd.md describes'
+
 _NAME = re.compile(r"[^./\\][^/\\]*\.lua")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
@@ -55,7 +57,8 @@ class FileLocation(Struct, frozen=True, kw_only=True):
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
-            raise Invalid(f"{self.path} cannot be read: {error.strerror or error}") from None
+            hint = PERMISSION_HINT if isinstance(error, PermissionError) else ""
+            raise Invalid(f"{self.path} cannot be read: {error.strerror or error}{hint}") from None
 
 
 class FileLocations:

@@ -20,7 +20,7 @@ from appliance.config import Config
 from appliance.errors import Fault, FileChanged, Invalid, InvalidFile, NotFound, StoreFailed, TooLarge
 from appliance.files import toml_secrets
 from appliance.files.file_checks import FILES_THREAD, CheckedText, FileChecks
-from appliance.files.file_locations import FileLocation, FileLocations
+from appliance.files.file_locations import PERMISSION_HINT, FileLocation, FileLocations
 from appliance.files.secret_settings import secret_tester
 from appliance.lua.files.reload import Reloaded
 from appliance.store.disk import Disk, reason_of
@@ -31,8 +31,6 @@ from appliance.store.storage import Storage
 from appliance.tables.fields import line_at
 from appliance.tables.toml_lines import line_finder
 from appliance.tasks import Tasks
-
-_PERMISSION_HINT = '; allow the hub to write its files, as "Edit on the page" in docs/systemd.md describes'
 
 
 class _VersionKey(Struct, frozen=True):
@@ -239,7 +237,7 @@ class HomeFiles:
         try:
             await self._run(work)
         except OSError as error:
-            hint = _PERMISSION_HINT if isinstance(error, PermissionError) else ""
+            hint = PERMISSION_HINT if isinstance(error, PermissionError) else ""
             raise StoreFailed(
                 f"{location.path} cannot be written: {reason_of(error)}; nothing was changed{hint}"
             ) from None

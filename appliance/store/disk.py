@@ -8,11 +8,12 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import pwd
 import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from appliance.errors import StartFailed
+from appliance.errors import AccessDenied
 from appliance.tables.plain_files import read_plain
 
 PRIVATE, PRIVATE_FOLDER = 0o600, 0o700
@@ -179,9 +180,26 @@ class Disk:
             raise
 
 
-def for_its_user(path: str | Path) -> StartFailed:
+def for_its_user(path: str | Path) -> AccessDenied:
     """Return the error for a path that only root and the hub's user can access."""
-    return StartFailed(f"permission denied: {path}; use sudo", os.EX_NOPERM)
+    return AccessDenied(path, access_remedy(path))
+
+
+def access_remedy(path: str | os.PathLike[str], *, is_root: bool = False) -> str:
+    """Return the user's next step after this process was denied access to a path. `is_root` is whether root started
+    this process."""
+    uid = os.geteuid()
+    with contextlib.suppress(OSError):
+        if Path(path).absolute().parent.stat().st_uid == uid != 0:
+            return f"run `sudo chown {user_name(uid)} {path}`, then `sudo chmod u+rwX {path}`"
+    return "give the owner of the home access to it" if is_root else "use sudo"
+
+
+def user_name(uid: int) -> str:
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)
 
 
 def write_file(file: Path, data: bytes, mode: int = 0o600) -> None:

@@ -14,8 +14,8 @@ import pytest
 import pytest_asyncio
 
 from appliance.cli.archive import MAX_MEMBER_DEPTH
-from appliance.errors import Fault
-from appliance.files.file_locations import MAX_PATH_DEPTH
+from appliance.errors import Fault, Invalid
+from appliance.files.file_locations import MAX_PATH_DEPTH, FileLocation
 from appliance.home.events import CatalogReloaded
 from appliance.store.disk import Disk
 from tests.fakes.app import MASTER, App, Received, open_app
@@ -284,13 +284,25 @@ async def test_a_text_may_have_256_kib(home: App) -> None:
     assert (await home.post("/files/check", {"path": path, "text": text + " "})).status == 413
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
+async def test_a_file_that_the_hub_cannot_read_names_the_remedy(tmp_path: Path) -> None:
+    (tmp_path / "a.lua").touch(0o600)
+    location = FileLocation(kind="scene", path="config/scenes/a.lua", file=tmp_path / "a.lua", folder=tmp_path)
+    os.seteuid(12345)
+    try:
+        with pytest.raises(Invalid, match=r"Permission denied; allow the hub to use its files, as .Edit on the page"):
+            location.read()
+    finally:
+        os.seteuid(0)
+
+
 async def test_a_full_or_read_only_card_gives_503_and_changes_nothing(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     disk = MoodyDisk(tmp_path / "data")
     async with open_home(tmp_path, disk=disk) as app:
         for mood, words in (
             (errno.EROFS, "Read-only file system; nothing was changed"),
-            (errno.EACCES, 'Permission denied; nothing was changed; allow the hub to write its files, as "Edit on'),
+            (errno.EACCES, 'Permission denied; nothing was changed; allow the hub to use its files, as "Edit on'),
             (errno.ENOSPC, "No space left on device; nothing was changed"),
         ):
             disk.mood = mood

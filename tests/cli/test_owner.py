@@ -142,6 +142,19 @@ def test_root_without_permission_gets_another_remedy_than_sudo(theirs: Path, ope
     assert re.fullmatch(r"lares: permission denied: \S+; give the owner of the home access to it\n", result.err)
 
 
+@pytest.mark.parametrize("command", ["key list", "status", "clock trust"])
+def test_root_gets_a_command_for_a_data_folder_that_root_owns(theirs: Path, command: str) -> None:
+    (theirs / "data").chmod(0o700)
+    os.chown(theirs / "data", 0, 0)
+    result = ended(theirs, *command.split())
+    data = theirs / "data"
+    assert result.code == os.EX_NOPERM
+    words = (
+        rf"run `sudo chown {USER} {data}`, then `sudo chmod u\+rwX {data}`|give the owner of the home access to it"
+    )
+    assert re.fullmatch(rf"lares: permission denied: \S+; ({words})\n", result.err)
+
+
 @pytest.mark.parametrize("command", ["run", "demo"])
 def test_root_runs_no_hub_in_the_home_of_another_user_and_gets_a_remedy(theirs: Path, command: str) -> None:
     result = ended(theirs, command, "--data-dir", str(theirs / "data"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from msgspec.structs import replace
@@ -12,7 +13,7 @@ from appliance.adapters.mqtt.messages import parse_object
 from appliance.adapters.mqtt.platforms.entity import Entity
 from appliance.adapters.mqtt.platforms.intent import Intent
 from appliance.adapters.mqtt.platforms.numbers import Scale, number_parser, parse_number, plain_number
-from appliance.adapters.mqtt.platforms.payloads import Update, is_unknown, read_word
+from appliance.adapters.mqtt.platforms.payloads import UnknownValue, Update, is_unknown, read_word
 from appliance.home.commands import Command
 from appliance.home.values import Value
 from appliance.tables.checks import is_number
@@ -38,7 +39,9 @@ class Cover(Entity):
         shown = ("cover_position", self._attribute)
         self.add_reader("state_topic", Cover._parse_state, "value_template", reports=shown)
         self.add_reader("position_topic", Cover._parse_position, "position_template", reports=shown)
-        parse_tilt = number_parser("cover_tilt", self._tilt.percent, keeps=True)
+        parse_tilt = number_parser(
+            "cover_tilt", partial(self._tilt.read, attribute="cover_tilt", keeps=True), keeps=True
+        )
         self.add_reader("tilt_status_topic", parse_tilt, "tilt_status_template", reports=("cover_tilt",))
         steps, can_set = self._steps(), self.can("set_position")
         if self._door and steps:
@@ -86,10 +89,13 @@ class Cover(Entity):
             tilt: Any = state.get("tilt_position")
             shown = self._parse_position(str(position)) if is_number(position) else {}
             return {**shown, "cover_tilt": self._tilt.percent(tilt)} if is_number(tilt) else shown
-        percent = self._scale.percent(parse_number(text, "cover_position"))
-        if self._door and (self.config.topic("state_topic") is None or self.motion == "stopped"):
-            return {"cover_position": percent, self._door: "closed" if percent == 0 else "open"}
-        return {"cover_position": percent}
+        is_door = self._door and (self.config.topic("state_topic") is None or self.motion == "stopped")
+        try:
+            percent = self._scale.read(parse_number(text, "cover_position"), "cover_position")
+        except UnknownValue as fault:
+            fault.update = {"cover_position": None, **({self._door: None} if is_door else {})}
+            raise
+        return {"cover_position": percent, **({self._door: "open" if percent else "closed"} if is_door else {})}
 
     def _write(self, command: Command) -> Intent:
         if command.action == "stop":

@@ -6,7 +6,7 @@ import math
 
 from msgspec import Struct
 
-from appliance.adapters.mqtt.platforms.numbers import clamped, number_parser
+from appliance.adapters.mqtt.platforms.numbers import clamped, number_parser, number_within
 from appliance.adapters.mqtt.platforms.payloads import WordParser
 from appliance.adapters.mqtt.platforms.switch import OnOff
 from appliance.home.values import Value
@@ -41,7 +41,7 @@ class Fan(OnOff):
         key, percent = "custom.mqtt.percentage", {"type": "percentage", "min": 0, "max": 100}
         reset = self.config.text("payload_reset_percentage", "None")
         speeds = _Speeds(*self.config.bounds("speed_range_min", "speed_range_max", 1, 100))
-        parse = number_parser(key, speeds.percent, keeps=True)
+        parse = number_parser(key, lambda raw: speeds.percent(speeds.checked(raw, key)), keeps=True)
         self.add_value(
             key,
             "percentage",
@@ -65,6 +65,10 @@ class _Speeds(Struct, frozen=True):
 
     low: float
     high: float
+
+    def checked(self, raw: float, attribute: str) -> float:
+        """Return a reported speed. Speed 0 means off. Raise `UnknownValue` if the speed is far outside the range."""
+        return raw if raw == 0 else number_within(raw, self.low - 1, self.high, attribute, keeps=True)
 
     def percent(self, raw: float) -> int:
         return clamped((raw - self.low + 1) * 100 // (self.high - self.low + 1))

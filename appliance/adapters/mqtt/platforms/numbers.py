@@ -13,6 +13,11 @@ from appliance.tables.checks import is_number
 
 _PERCENT = (0.0, 100.0)
 
+_ABSOLUTE_ZERO = {"°C": -273.15, "°F": -459.67, "K": 0}
+
+RANGE_TOLERANCE = 0.1
+"""Part of a range by which a number may exceed the range. For example, a full battery can report 104 %."""
+
 
 def read_number(
     text: str, key: str, convert: Callable[[float], Value] | None = None, *, keeps: bool = False
@@ -48,6 +53,33 @@ def parse_number(text: str, attribute: str = "", *, keeps: bool = False) -> int 
     if not math.isfinite(value) or abs(value) > 1e18:
         raise UnknownValue(text, "a number", attribute, {} if keeps else None)
     return int(text) if text.strip().lstrip("+-").isdigit() else value
+
+
+def is_within(value: float, low: float, high: float) -> bool:
+    """Return whether a number is in the range `low` to `high`, with a small tolerance."""
+    return low - 0.5 < value <= high + (high - low) * RANGE_TOLERANCE
+
+
+def number_within(value: float, low: float, high: float, attribute: str, *, keeps: bool = False) -> float:
+    """Return a number, clamped to the range `low` to `high`. `low` may be greater than `high`.
+
+    Raise `UnknownValue` if the number is far outside the range. Many devices report an unknown value as -1 or 255.
+    """
+    low, high = sorted((low, high))
+    if not is_within(value, low, high):
+        expected = f"from {plain_number(low)} to {plain_number(high)}"
+        raise UnknownValue(str(value), expected, attribute, {} if keeps else None)
+    return min(max(value, low), high)
+
+
+def measured(attribute: str, number: float, unit: str) -> dict[str, Value]:
+    """Return a measurement. Raise `UnknownValue` for a humidity outside 0 to 100 %, and for a temperature below
+    absolute zero, because many devices report an unknown value as such a number."""
+    if attribute == "humidity":
+        number_within(number, 0, 100, attribute)
+    if attribute == "temperature" and number < _ABSOLUTE_ZERO.get(unit, -math.inf):
+        raise UnknownValue(str(number), f"a possible temperature in {unit}", attribute)
+    return {"value": number, "unit": unit}
 
 
 def stated_number(value: Any) -> int | float | None:
@@ -87,6 +119,10 @@ class Scale:
     def percent(self, raw: float) -> int:
         """Convert a device's number to a percentage from 0 to 100."""
         return clamped(scaled(raw, self.low, self.high, to=_PERCENT))
+
+    def read(self, raw: float, attribute: str, *, keeps: bool = False) -> int:
+        """Convert a reported number. Raise `UnknownValue` if the number is far outside the device's range."""
+        return self.percent(number_within(raw, self.low, self.high, attribute, keeps=keeps))
 
     def raw(self, percent: float) -> int | float:
         """Convert a percentage to the number that the device expects."""

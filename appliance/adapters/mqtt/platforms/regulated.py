@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from appliance.adapters.mqtt.platforms.entity import Entity, PayloadParser
 from appliance.adapters.mqtt.platforms.intent import Intent
-from appliance.adapters.mqtt.platforms.numbers import number_parser, plain_number
+from appliance.adapters.mqtt.platforms.numbers import measured, number_parser, plain_number
 from appliance.adapters.mqtt.platforms.payloads import Update, is_unknown
 from appliance.home.commands import Command
 from appliance.home.values import Value
@@ -47,7 +47,7 @@ class Regulated(Entity):
         self.add_reader("action_topic", parse, "action_template", "value_template", reports=(action,))
 
     def add_current(self, name: str, unit: str) -> None:
-        parse = self.or_reset(name, number_parser(name, measured_in(unit)))
+        parse = self.or_reset(name, number_parser(name, lambda number: measured(name, number, unit)))
         self.add_reader(f"current_{name}_topic", parse, f"current_{name}_template", "value_template", reports=(name,))
 
     def or_reset(self, name: str, parse: PayloadParser) -> PayloadParser:

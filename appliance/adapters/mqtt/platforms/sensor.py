@@ -6,7 +6,7 @@ from functools import partial
 
 from appliance.adapters.mqtt.home_assistant_classes import SENSORS
 from appliance.adapters.mqtt.platforms.entity import Entity
-from appliance.adapters.mqtt.platforms.numbers import clamped, read_number
+from appliance.adapters.mqtt.platforms.numbers import clamped, measured, number_within, read_number
 from appliance.adapters.mqtt.platforms.payloads import Update, read_word
 from appliance.home.values import Value
 
@@ -69,14 +69,14 @@ class Sensor(Entity):
     def _measurement(self, key: str, number: float) -> Value:
         """Convert a measured number to a value of the capability. Without a capability, return the number."""
         if key == "battery":
-            return clamped(number)
+            return clamped(number_within(number, 0, 100, key))
         if key == "illuminance":
             return round(number) if number >= 0 else None  # some sensors report -1 without a measurement
         if key == "wind_direction":
             return round(number)
         if key in ("", "uv_index"):
             return number
-        value: dict[str, Value] = {"value": number, "unit": self.unit}
+        value = dict(measured(key, number, self.unit))
         if key.startswith("energy_"):
             value["period"] = key.removeprefix("energy_")
         elif key == "rainfall":

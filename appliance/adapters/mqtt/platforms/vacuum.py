@@ -9,7 +9,7 @@ from appliance.adapters.mqtt.messages import parse_object
 from appliance.adapters.mqtt.platforms.command_words import CommandWords
 from appliance.adapters.mqtt.platforms.entity import shows_one_of
 from appliance.adapters.mqtt.platforms.intent import Intent
-from appliance.adapters.mqtt.platforms.numbers import clamped, stated_number
+from appliance.adapters.mqtt.platforms.numbers import clamped, is_within, stated_number
 from appliance.adapters.mqtt.platforms.payloads import Update
 from appliance.errors import Invalid
 from appliance.home.commands import Command
@@ -92,7 +92,7 @@ class Vacuum(CommandWords):
         if isinstance(state.get("fan_speed"), str):
             update["custom.mqtt.fan_speed"] = state["fan_speed"][:100]
         if (level := stated_number(state.get("battery_level"))) is not None:
-            update["battery"] = clamped(level)
+            update["battery"] = clamped(level) if is_within(level, 0, 100) else None
         if isinstance(segments := state.get("segments"), dict) and self.more_attributes:
             update[_SEGMENTS] = {id_[:40]: str(name)[:100] for id_, name in [*segments.items()][:_MAX_SEGMENTS]}
         return update

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from msgspec.structs import replace
 
 from appliance.adapters.mqtt.messages import parse_object
@@ -43,7 +45,8 @@ class Valve(Entity):
             text = str(state.get("position" if self._reports_position else "state", ""))
         if not self._reports_position:
             return read_word(text, self._states, self.custom_key, keeps=False)
-        return {} if text in self._states else read_number(text, self.custom_key, self._scale.percent)
+        read = partial(self._scale.read, attribute=self.custom_key)
+        return {} if text in self._states else read_number(text, self.custom_key, read)
 
     def _write(self, command: Command) -> Intent:
         if command.action == "stop":

@@ -8,16 +8,14 @@ from msgspec import Struct, field
 
 from appliance.adapters.mqtt.announcements.announcement import DeviceFacts, text_of
 from appliance.adapters.mqtt.announcements.device_ids import slug
+from appliance.adapters.mqtt.home_assistant_classes import DANGERS
 from appliance.adapters.mqtt.platforms.binary_sensor import BinarySensor
 from appliance.adapters.mqtt.platforms.entity import Entity
 from appliance.adapters.mqtt.platforms.intent import Offer
 from appliance.adapters.mqtt.platforms.sensor import Sensor
 from appliance.home.command_specs import CommandSpec
-from appliance.home.model import ALARM_CLASSES, DeviceKind, Info, Observation
+from appliance.home.model import DeviceKind, Info, Observation
 from appliance.home.values import Value
-
-DANGERS = {*ALARM_CLASSES, "smoke", "moisture"}
-"""Device classes of binary sensors that report a danger."""
 
 _RANKS = ("light", "climate", "cover", "lock", "fan", "valve", "siren", "switch")
 """Order in which components claim a capability."""

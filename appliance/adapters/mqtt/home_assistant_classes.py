@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from appliance.home.model import ALARM_CLASSES
 from appliance.home.values import Value
 
 
@@ -52,6 +53,9 @@ BINARY_SENSORS: dict[str, BinaryClass] = {
     "smoke": BinaryClass("smoke"),
     "moisture": BinaryClass("water_leak"),
 }
+
+DANGERS = {*ALARM_CLASSES, "smoke", "moisture"}
+"""The classes of binary sensors that report a danger."""
 
 COVERS: dict[str, str] = {"garage": "garage_door", "gate": "door", "door": "door"}
 """The capabilities of covers that are doors, by class. Covers of other classes have a position."""

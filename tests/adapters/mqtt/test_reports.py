@@ -101,8 +101,12 @@ ROWS: list[tuple[str, dict[str, Any], list[str], dict[str, Any], list[str]]] = [
      ["the payload is not JSON"]),
     ("device_tracker", {**STATE, "source_type": "gps"}, ["Work"],
      {"presence": False, "custom.mqtt.zone": "Work"}, []),
-    ("climate", {"mode_state_topic": "s", "mode_command_topic": "c"}, ["heat", "manual"], {"hvac_mode": "heat"},
-     ["'manual' is not one of 'off', 'heat', 'cool', 'auto', 'heat_cool', 'dry', 'fan_only'"]),
+    ("climate", {"mode_state_topic": "s", "mode_command_topic": "c"}, ["off", "manual"], {},
+     ["'manual' is not one of 'off', 'heat', 'cool', 'auto', 'heat_cool', 'dry', 'fan_only'; the value is unknown now"]),
+    ("climate", {"action_topic": "s"}, ["off", "HEATING"], {"hvac_state": "heating"}, []),
+    ("climate", {"action_topic": "s"}, ["off", "warming"], {},
+     ["'warming' is not one of 'off', 'heating', 'cooling', 'drying', 'idle', 'fan', 'preheating', 'defrosting'; "
+      "the value is unknown now"]),
     ("climate", {"preset_mode_state_topic": "s", "preset_mode_command_topic": "c", "preset_modes": ["ECO ON"]},
      ["ECO ON", "MAN ECO OFF"], {"preset_mode": "ECO ON"},
      ["'MAN ECO OFF' is not one of 'ECO ON'"]),
@@ -169,7 +173,20 @@ ROWS: list[tuple[str, dict[str, Any], list[str], dict[str, Any], list[str]]] = [
     ("switch", {**STATE, "command_topic": "c", "payload_on": {"on": 1}}, [], {}, ["payload_on is not a text"]),
     ("switch", {**STATE, "command_topic": "c", "payload_on": ["a"]}, [], {}, ["payload_on is not a text"]),
     ("switch", {"command_topic": "c", "availability_topic": "s"}, ['{"state":"online"}', "", "Online"], {},
-     ["'{\"state\":\"online\"}' is not one of 'offline', 'online'", "'Online' is not one of 'offline', 'online'"]),
+     ["'{\"state\":\"online\"}' is not one of 'offline', 'online'"]),
+    ("binary_sensor", {**STATE, "device_class": "smoke"}, ["OFF", "alarm"], {},
+     ["'alarm' is not one of 'ON', 'OFF'; the value is unknown now"]),
+    ("binary_sensor", {**STATE, "device_class": "smoke"}, ["ON", "test"], {"smoke": True},
+     ["'test' is not one of 'ON', 'OFF'"]),
+    ("binary_sensor", {**STATE, "device_class": "gas"}, ["OFF", "alarm"], {},
+     ["'alarm' is not one of 'ON', 'OFF'; the value is unknown now"]),
+    ("binary_sensor", {**STATE, "device_class": "smoke"}, ["OFF", "on"], {"smoke": True}, []),
+    ("switch", {**STATE, "command_topic": "c", "state_on": "on", "state_off": "On"}, ["on", "ON"], {"power": "on"},
+     ["'ON' is not one of 'On', 'on'"]),
+    ("lock", {**STATE, "command_topic": "c"}, ["locked", "unlocking"], {"lock": "locked"}, []),
+    ("select", {**STATE, "options": ["Eco", "Full"]}, ["ECO"], {"custom.mqtt.x": "Eco"}, []),
+    ("sensor", {**STATE, "device_class": "enum", "options": ["Idle"]}, ["IDLE"], {"custom.mqtt.x": "Idle"}, []),
+    ("alarm_control_panel", {**STATE, "command_topic": "c"}, ["TRIGGERED"], {"custom.mqtt.x": "triggered"}, []),
     ("switch", {"command_topic": "c", "availability": [{"topic": "s"}, {"topic": "s", "payload_available": "1"}]},
      ["1"], {}, []),
     ("cover", {**STATE, "command_topic": "c"}, ["closed", "opening", "stopped"], {}, []),
@@ -227,6 +244,23 @@ def test_reported_payloads_are_shown(
         receive(loop, "s", text.encode())
     assert loop.announced.devices["mqtt:x"].attributes == shown
     assert [each.reason for each in loop.announced.refusals.by_key.values()] == reasons
+
+
+@each_row(("device_class", "is_there"), [("smoke", True), ("safety", True), ("tamper", False), (["smoke"], False)])
+def test_the_category_of_a_sensor_never_hides_a_danger(device_class: object, is_there: bool) -> None:
+    loop = message_loop()
+    more = {"device_class": device_class, "entity_category": "diagnostic", "unique_id": "x"}
+    announce(loop, config("binary_sensor/x", **STATE, **more))
+    assert ("mqtt:x" in loop.announced.devices) is is_there
+
+
+@each_row(("mode", "is_available"), [("ALL", False), ("any", True)])
+def test_the_mode_and_words_of_availability_are_read_in_any_case(mode: str, is_available: bool) -> None:
+    loop = message_loop()
+    more = {"availability": [{"topic": "s"}, {"topic": "t"}], "availability_mode": mode, "unique_id": "x"}
+    announce(loop, config("switch/x", command_topic="c", **more))
+    receive(loop, "s", b"Online")
+    assert loop.announced.devices["mqtt:x"].is_available is is_available
 
 
 @pytest.mark.parametrize(

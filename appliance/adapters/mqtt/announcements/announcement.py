@@ -9,6 +9,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from appliance.adapters.mqtt.home_assistant_classes import DANGERS
 from appliance.adapters.mqtt.messages import parse_object
 from appliance.errors import Invalid
 
@@ -74,13 +75,16 @@ class Announcement(Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def is_excluded(self) -> bool:
-        """Whether the entity is disabled by default, or has the category `config` or `diagnostic`. Batteries are
-        never excluded."""
+        """Whether the entity is disabled by default, or has the category `config` or `diagnostic`. The
+        category excludes neither batteries nor sensors that report a danger."""
         if str(self.config.get("enabled_by_default", True)).strip().lower() in ("false", "0", "no", "off", "disable"):
             return True
         if self.config.get("entity_category") not in ("config", "diagnostic"):
             return False
-        return not (self.component == "sensor" and self.config.get("device_class") == "battery")
+        device_class = str(self.config.get("device_class"))
+        if self.component == "binary_sensor":
+            return device_class not in DANGERS
+        return not (self.component == "sensor" and device_class == "battery")
 
 
 def parse_config(payload: bytes) -> dict[str, Any]:

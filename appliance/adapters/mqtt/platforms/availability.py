@@ -9,7 +9,7 @@ from msgspec import Struct, field
 
 from appliance.adapters.mqtt.fields import AnnouncedFields
 from appliance.adapters.mqtt.messages import Message
-from appliance.adapters.mqtt.platforms.payloads import UnknownValue, one_of
+from appliance.adapters.mqtt.platforms.payloads import UnknownValue, one_of, same_word
 from appliance.adapters.mqtt.templates.template import Template
 
 
@@ -55,9 +55,10 @@ class Availability(Struct, gc=False):
         for number, source in enumerate(self.sources):
             if source.filter == filter_:
                 text = message.rendered(source.template)
-                if (is_available := source.words.get(text)) is not None:
+                word = text if text in source.words else same_word(text, source.words)
+                if word is not None:
                     is_known = True
-                    self.reported[number] = self.is_latest_available = is_available
+                    self.reported[number] = self.is_latest_available = source.words[word]
                 elif text:
                     unknown = UnknownValue(text, one_of(source.words), "state", {})
         if unknown is not None and not is_known:
@@ -66,7 +67,7 @@ class Availability(Struct, gc=False):
 
 def announced_availability(config: AnnouncedFields, listed: Iterable[Mapping[str, Any]]) -> Availability:
     """Return the availability of an entity. `listed` contains the objects of the list `availability`."""
-    return Availability(tuple(_sources(config, listed)), config.text("availability_mode", "latest"))
+    return Availability(tuple(_sources(config, listed)), config.text("availability_mode", "latest").lower())
 
 
 def _sources(config: AnnouncedFields, listed: Iterable[Mapping[str, Any]]) -> Iterator[AvailabilitySource]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from appliance.adapters.mqtt.home_assistant_classes import BINARY_SENSORS
+from appliance.adapters.mqtt.home_assistant_classes import BINARY_SENSORS, DANGERS
 from appliance.adapters.mqtt.platforms.entity import Entity
 from appliance.adapters.mqtt.platforms.payloads import Update, read_word
 from appliance.home.values import Value
@@ -32,5 +32,8 @@ class BinarySensor(Entity):
         return {self.main_attribute: value, **dict.fromkeys(self.more_attributes, is_on)}
 
     def _parse(self, text: str) -> Update:
-        found = read_word(text, {self._on: True, self._off: self._off == self._on}, "is_on", ignored=self._ignored)
-        return self.showing(found["is_on"]) if found else {}
+        """Parse a word. After an unknown word, a sensor that reports a danger shows no safe state."""
+        key, words = self.main_attribute, {self._on: True, self._off: self._off == self._on}
+        keeps = self.config.text("device_class") not in DANGERS or self.attributes.get(key) is True
+        found = read_word(text, words, key, ignored=self._ignored, keeps=keeps)
+        return self.showing(found[key]) if found else {}

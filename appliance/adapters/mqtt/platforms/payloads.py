@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -43,10 +43,17 @@ def one_of(words: Iterable[str]) -> str:
     return f"one of {', '.join(listed[:MAX_LISTED_WORDS] + more)}"
 
 
+def same_word(text: str, words: Collection[str]) -> str | None:
+    """Return the only word that differs from the text at most in upper and lower case, or None."""
+    equal = [word for word in words if word.casefold() == text.casefold()]
+    return equal[0] if len(equal) == 1 else None
+
+
 def read_word(
-    text: str, words: Mapping[str, Value], key: str, *, ignored: Container[str] = (), keeps: bool = True
+    text: str, words: Mapping[str, Value], key: str, *, ignored: Collection[str] = (), keeps: bool = True
 ) -> Update:
-    """Return the value of a word. An empty text and the ignored words change nothing.
+    """Return the value of a word. An empty text and the ignored words change nothing. Upper and lower case are equal,
+    unless two words differ only in case.
 
     Raise `UnknownValue` for other texts. The attribute then keeps its value if `keeps` is true, and otherwise becomes
     unknown.
@@ -57,6 +64,10 @@ def read_word(
         return {}
     if is_unknown(text):
         return {key: None}
+    if (word := same_word(text, words)) is not None:
+        return {key: words[word]}
+    if same_word(text, ignored) is not None:
+        return {}
     raise UnknownValue(text, one_of(words), key, {} if keeps else None)
 
 

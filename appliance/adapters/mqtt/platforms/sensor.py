@@ -61,7 +61,7 @@ class Sensor(Entity):
             is_null = text == "None" and ("value_template" in self.config or "device_class" in self.config)
             return {self.custom_key: None if is_null else text[:1000]}
         if self._options and text not in self._options:
-            return read_word(text, dict.fromkeys(self._options), self.main_attribute)
+            return read_word(text, {each: each for each in self._options}, self.main_attribute)
         if key == "air_quality" or not (key or self._is_number):
             return {self.main_attribute: text[:1000]}
         return read_number(text, self.main_attribute, partial(self._measurement, key))

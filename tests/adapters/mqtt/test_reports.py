@@ -102,7 +102,8 @@ ROWS: list[tuple[str, dict[str, Any], list[str], dict[str, Any], list[str]]] = [
     ("device_tracker", {**STATE, "source_type": "gps"}, ["Work"],
      {"presence": False, "custom.mqtt.zone": "Work"}, []),
     ("climate", {"mode_state_topic": "s", "mode_command_topic": "c"}, ["off", "manual"], {},
-     ["'manual' is not one of 'off', 'heat', 'cool', 'auto', 'heat_cool', 'dry', 'fan_only'; the value is unknown now"]),
+     ["'manual' is not one of 'off', 'heat', 'cool', 'auto', 'heat_cool', 'dry', 'fan_only'; "
+      "the value is unknown now"]),
     ("climate", {"action_topic": "s"}, ["off", "HEATING"], {"hvac_state": "heating"}, []),
     ("climate", {"action_topic": "s"}, ["off", "warming"], {},
      ["'warming' is not one of 'off', 'heating', 'cooling', 'drying', 'idle', 'fan', 'preheating', 'defrosting'; "
@@ -198,6 +199,29 @@ ROWS: list[tuple[str, dict[str, Any], list[str], dict[str, Any], list[str]]] = [
      ['{"s":"closed","p":0}', '{"s":"stopped"}', '{"p":50}'], {"cover_position": 50, "garage_door": "open"}, []),
     ("update", STATE, ['{"installed_version":-1,"latest_version":null}'], {}, []),
     ("update", STATE, ["-1"], {}, []),
+    ("sensor", {**STATE, "device_class": "None", "state_class": "", "unit_of_measurement": ""}, ["Running"],
+     {"custom.mqtt.x": "Running"}, []),
+    ("sensor", {**STATE, "device_class": "timestamp"}, ["2026-11-29T10:00:00+00:00", "unknown"], {}, []),
+    ("sensor", {**STATE, "device_class": "illuminance", "unit_of_measurement": "lux"}, ["5"], {"illuminance": 5}, []),
+    ("sensor", {**STATE, "device_class": "energy", "unit_of_measurement": "kwh", "name": "YieldDay"}, ["5"],
+     {"energy_today": {"value": 5, "unit": "kWh", "period": "today"}}, []),
+    ("sensor", {**STATE, "device_class": "energy", "unit_of_measurement": "kWh", "name": "Yesterday"}, ["5"],
+     {"energy_yesterday": {"value": 5, "unit": "kWh", "period": "yesterday"}}, []),
+    ("sensor", {**STATE, "value_template": "{{ (now() + timedelta(days=1)).date() }}"}, ["5"],
+     {"custom.mqtt.x": "2026-01-02"}, []),
+    ("sensor", {**STATE, "value_template": "{{ now().isoformat(timespec='minutes') }}"}, ["5"],
+     {"custom.mqtt.x": "2026-01-01T12:00+00:00"}, []),
+    ("date", {**STATE, "command_topic": "c"}, ["2026-11-23", "soon"], {},
+     ["'soon' is not a date like 2026-11-23; the value is unknown now"]),
+    ("device_tracker", {**STATE, "source_type": "router"}, ["Home"], {"presence": True}, []),
+    ("device_tracker", {**STATE, "source_type": "router"}, ["away"], {"presence": False}, []),
+    ("device_tracker", {**STATE, "source_type": "router", "payload_not_home": "0"}, ["NOT_HOME"],
+     {"presence": False}, []),
+    ("light", {**JSON_LAMP, "supported_color_modes": ["color_temp"]},
+     ['{"color_mode":"color_temp","color_temp":250}', '{"color_temp":65535}'],
+     {"color_mode": "color_temp", "color_temperature": KELVIN_4000}, []),
+    ("light", {"command_topic": "c", "color_temp_command_topic": "t", "color_temp_state_topic": "s"},
+     ["250", "65535"], {"color_mode": "color_temp", "color_temperature": KELVIN_4000}, []),
     ("sensor", {**STATE, "device_class": "battery", "unit_of_measurement": "%"}, ["104"], {"battery": 100}, []),
     ("sensor", {**STATE, "device_class": "battery", "unit_of_measurement": "%"}, ["50", "255"], {},
      ["'255' is not from 0 to 100; the value is unknown now"]),
@@ -252,6 +276,13 @@ def test_the_category_of_a_sensor_never_hides_a_danger(device_class: object, is_
     more = {"device_class": device_class, "entity_category": "diagnostic", "unique_id": "x"}
     announce(loop, config("binary_sensor/x", **STATE, **more))
     assert ("mqtt:x" in loop.announced.devices) is is_there
+
+
+@each_row("payload", [b'\xef\xbb\xbf{"state_topic":"s"}', b'{"state_topic":"s"}\0'])
+def test_a_configuration_may_have_a_byte_order_mark_or_a_final_zero(payload: bytes) -> None:
+    loop = message_loop()
+    announce(loop, Sent("homeassistant/sensor/x/config", payload, retain=True))
+    assert "mqtt:x" in loop.announced.devices
 
 
 @each_row(("mode", "is_available"), [("ALL", False), ("any", True)])

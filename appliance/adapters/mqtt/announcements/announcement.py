@@ -3,6 +3,7 @@ configurations."""
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from collections.abc import Mapping
 from enum import Enum, auto
 from typing import Any
@@ -92,7 +93,8 @@ def parse_config(payload: bytes) -> dict[str, Any]:
     `MAX_DISCOVERY_BYTES`."""
     if len(payload) > MAX_DISCOVERY_BYTES:
         raise Invalid(f"the configuration is larger than {MAX_DISCOVERY_BYTES // 1024} KiB")
-    return parse_object(payload, "the configuration")
+    # some programs send a byte order mark, or the terminating zero byte of C
+    return parse_object(payload.removeprefix(BOM_UTF8).rstrip(b"\0"), "the configuration")
 
 
 def text_of(raw: Any) -> str:

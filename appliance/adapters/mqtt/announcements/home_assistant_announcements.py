@@ -127,7 +127,7 @@ def _based(config: Mapping[str, Any], base: Any) -> dict[str, Any]:
 
 def _converted(key: str, value: str, base: Any) -> str:
     if key in ("device_class", "state_class"):
-        return value.lower()
+        return "" if value.lower() == "none" else value.lower()
     return _replaced(value, base) if isinstance(base, str) and key.endswith("topic") else value
 
 

@@ -14,6 +14,9 @@ from appliance.errors import Invalid
 HOME_RADIUS_METERS = 100
 """Distance within which a person is at home. Home Assistant's zone has the same default."""
 
+_AWAY = ("not_home", "away")
+"""Texts that mean that a person is not at home, even if other texts are announced."""
+
 
 class DeviceTracker(Entity):
     """A person's device. The device reports `presence` and the name of the zone or room.
@@ -41,8 +44,9 @@ class DeviceTracker(Entity):
             return {self.main_attribute: None, zone: None}
         if text == "":
             return {}
-        is_home = text == self.config.text("payload_home", "home")
-        is_zone = not is_home and text != self.config.text("payload_not_home", "not_home")
+        is_home = text.casefold() in (self.config.text("payload_home", "home").casefold(), "home")
+        is_away = text.casefold() in (self.config.text("payload_not_home", "not_home").casefold(), *_AWAY)
+        is_zone = not is_home and not is_away
         is_room = is_zone and self.config.text("source_type", "gps") != "gps"
         return {self.main_attribute: is_home or is_room, zone: text[:200] if is_zone else None}
 

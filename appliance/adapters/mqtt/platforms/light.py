@@ -45,6 +45,9 @@ NOTATIONS: Mapping[str, tuple[tuple[str, str, float], ...]] = {
 }
 """The components of each colour notation: the name in command templates, the name in Lares, and the maximum."""
 
+MAX_MIREDS = 2000
+"""A reported colour temperature must be below this number of mireds."""
+
 WHITES = ("custom.mqtt.white", "custom.mqtt.cold_white", "custom.mqtt.warm_white")
 """White channels of a light with colours, in percent: a single channel, or cold and warm white."""
 
@@ -155,9 +158,15 @@ class LightEntity(Entity):
         kelvin = raw if self.config.flag("color_temp_kelvin") else kelvin_of(max(raw, 1))
         return {"value": clamped_kelvin(kelvin), "unit": "kelvin"}
 
+    def is_temperature(self, raw: float) -> bool:
+        """Return whether a lamp can have this colour temperature. Many devices send 0 or 65535 instead of null."""
+        return 0 < raw < (65535 if self.config.flag("color_temp_kelvin") else MAX_MIREDS)
+
     def parse_temperature(self, text: str) -> Update:
         """Parse a colour temperature. Return an empty update if the temperature is unknown or impossible."""
-        if text == "" or is_unknown(text) or (raw := parse_number(text, "color_temperature", keeps=True)) <= 0:
+        if text == "" or is_unknown(text):
+            return {}
+        if not self.is_temperature(raw := parse_number(text, "color_temperature", keeps=True)):
             return {}
         return {"color_temperature": self.temperature_of(raw)}
 

@@ -196,7 +196,7 @@ class JsonLight(LightEntity):
         """Return the colour temperature, or None if it is missing or impossible. Some devices report
         `color_temp_kelvin` instead of `color_temp`."""
         if (raw := stated_number(state.get("color_temp"))) is not None:
-            return self.temperature_of(raw) if raw > 0 else None
+            return self.temperature_of(raw) if self.is_temperature(raw) else None
         kelvin = stated_number(state.get("color_temp_kelvin"))
         return {"value": clamped_kelvin(kelvin), "unit": "kelvin"} if kelvin is not None and kelvin > 0 else None
 

@@ -16,7 +16,7 @@ _PERCENT = (0.0, 100.0)
 _ABSOLUTE_ZERO = {"°C": -273.15, "°F": -459.67, "K": 0}
 
 RANGE_TOLERANCE = 0.1
-"""Part of a range by which a number may exceed the range. For example, a full battery can report 104 %."""
+"""A number may exceed its range by this part of the range. For example, a full battery can report 104 %."""
 
 
 def read_number(

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from functools import partial
 
 from appliance.adapters.mqtt.home_assistant_classes import SENSORS
 from appliance.adapters.mqtt.platforms.entity import Entity
 from appliance.adapters.mqtt.platforms.numbers import clamped, measured, number_within, read_number
-from appliance.adapters.mqtt.platforms.payloads import Update, read_word
+from appliance.adapters.mqtt.platforms.payloads import Update, is_unknown, read_word
 from appliance.home.values import Value
 
-_SPELLED = {"C": "°C", "F": "°F", "ºC": "°C", "ºF": "°F", "℃": "°C", "℉": "°F"}
+_SPELLED = {"C": "°C", "F": "°F", "ºC": "°C", "ºF": "°F", "℃": "°C", "℉": "°F", "lux": "lx", "Lux": "lx",
+            "kwh": "kWh", "KWh": "kWh", "Kwh": "kWh"}  # fmt: skip
 """Standard units by the spellings that some devices use."""
 
 _WORD_CLASSES = ("", "date", "enum", "timestamp", "uptime")
 """Device classes whose values are not numbers. An empty string means no class."""
+
+_MOMENT_CLASSES = ("date", "timestamp", "uptime")
+"""Device classes whose values are dates or points in time."""
+
+_TODAY = re.compile(r"today|daily|yield[ _]?day|energy[ _]?day|(?<![a-z])day[ _]?(?:yield|energy)")
+"""Matches the name of a sum that starts again each day."""
 
 _PERIODS = (
     "hourly", "daily", "weekly", "monthly", "yearly", "event", "today", "hour", "day", "week", "month", "year",
@@ -31,7 +39,7 @@ class Sensor(Entity):
     def setup(self) -> None:
         unit, device_class = self.config.text("unit_of_measurement"), self.config.text("device_class")
         self.unit = _SPELLED.get(unit, unit)
-        self._is_number = bool(unit) or "state_class" in self.config or device_class not in _WORD_CLASSES
+        self._is_number = bool(unit or self.config.text("state_class")) or device_class not in _WORD_CLASSES
         self._options = self.config.texts("options")
         self._words = f"{self.announcement.object_id} {self.config.text('name')}".lower()
         self.claims = (key,) if (key := self._capability()) else ()
@@ -49,8 +57,9 @@ class Sensor(Entity):
         if units is not None and unit not in units:
             return ""
         if device_class == "energy":
-            periods = (f"energy_{word}" for word in ("today", "yesterday", "month") if word in words)
-            return next(periods, capability)
+            if _TODAY.search(words):
+                return "energy_today"
+            return next((f"energy_{word}" for word in ("yesterday", "month") if word in words), capability)
         if device_class == "wind_speed":
             return "" if "max" in words or "daily" in words else "wind_gust" if "gust" in words else capability
         return capability
@@ -58,7 +67,9 @@ class Sensor(Entity):
     def _parse(self, text: str) -> Update:
         key = self.claims[0] if self.claims else ""
         if not key and not self._is_number and not self._options:
-            is_null = text == "None" and ("value_template" in self.config or "device_class" in self.config)
+            device_class = self.config.text("device_class")
+            is_null = text == "None" and bool("value_template" in self.config or device_class)
+            is_null |= device_class in _MOMENT_CLASSES and is_unknown(text)
             return {self.custom_key: None if is_null else text[:1000]}
         if self._options and text not in self._options:
             return read_word(text, {each: each for each in self._options}, self.main_attribute)

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 from appliance.adapters.mqtt.platforms.entity import Entity
 from appliance.adapters.mqtt.platforms.intent import Intent
 from appliance.adapters.mqtt.platforms.numbers import plain_number, read_number
-from appliance.adapters.mqtt.platforms.payloads import Update, is_unknown, read_word
+from appliance.adapters.mqtt.platforms.payloads import UnknownValue, Update, is_unknown, read_word
 from appliance.errors import Invalid
 from appliance.home.commands import Command
 from appliance.home.values import Value
@@ -110,7 +110,13 @@ class Moment(SettableValue):
         super().setup()
 
     def parse(self, text: str) -> Update:
-        return {self.custom_key: None if text == "None" else self._canonical(text)} if text else {}
+        if text == "":
+            return {}
+        try:
+            return {self.custom_key: None if is_unknown(text) else self._canonical(text)}
+        except Invalid:
+            expected = f"a {self._component} like {_EXAMPLES[self._component]}"
+            raise UnknownValue(text, expected, self.custom_key) from None
 
     def set_value(self, command: Command) -> Intent:
         return self.intent("command", command.value, {self.custom_key: self._canonical(command.value)})

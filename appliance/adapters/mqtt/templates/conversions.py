@@ -309,6 +309,10 @@ def today_at(run: Rendering, text: Any = "00:00") -> datetime:
     return run.now.replace(hour=hour, minute=minute, second=second, microsecond=0)
 
 
+def isoformat(run: Rendering, moment: datetime, sep: str = "T", timespec: str = "auto") -> str:
+    return moment.isoformat(sep, timespec)
+
+
 TIME_FIELDS = {
     datetime: ("year", "month", "day", "hour", "minute", "second", "microsecond"),
     timedelta: ("days", "seconds", "microseconds"),
@@ -316,7 +320,8 @@ TIME_FIELDS = {
 """Attributes of points in time and durations that templates may read."""
 
 DATETIME_METHODS: Mapping[str, Callable[..., Any]] = {
-    "isoformat": lambda run, moment: moment.isoformat(),
+    "date": lambda run, moment: moment.date(),
+    "isoformat": isoformat,
     "isoweekday": lambda run, moment: moment.isoweekday(),
     "replace": lambda run, moment, **fields: moment.replace(**{key: int(each) for key, each in fields.items()}),
     "strftime": shown,

@@ -16,7 +16,7 @@ from appliance.home.model import DeviceKind
 from appliance.home.values import Value, clamped_kelvin, kelvin_of, percent_of
 from appliance.tables.checks import boolean, format_value, integer, number
 
-ON_OFF, LEVEL_CONTROL, COLOR, COVER, DOOR_LOCK = 6, 8, 768, 258, 257
+ON_OFF, LEVEL_CONTROL, COLOR, COVER, DOOR_LOCK, SMOKE_CO_ALARM = 6, 8, 768, 258, 257, 92
 THERMOSTAT, FAN, SWITCH, POWER_SOURCE, BOOLEAN_STATE, IDENTIFY, ENERGY = 513, 514, 59, 47, 69, 3, 145
 
 MODES = {0: "off", 1: "heat_cool", 3: "cool", 4: "heat", 5: "heat", 7: "fan_only", 8: "dry"}
@@ -42,6 +42,9 @@ SETPOINTS = {
     "custom.matter.thermostat.cooling_setpoint": COOLING_SETPOINT,
 }
 """The two setpoints of a thermostat that automatically switches between heating and cooling."""
+
+CO_ALARM = "custom.matter.smoke_co_alarm.co_alarm"
+"""Whether carbon monoxide is present. An alarm has to be a boolean, so that its first value can fire a trigger."""
 
 _ALARMS = ("normal", "warning", "critical")
 _AIR = ("unknown", "excellent", "good", "moderate", "poor", "unhealthy", "hazardous")
@@ -164,6 +167,10 @@ def _opened(value: Any, _: Endpoint) -> Value:
     return 100 - round(integer(value, 0, 10_000) / 100)
 
 
+def _kwh(value: Any) -> dict[str, Value]:
+    return {"value": round(number(value["0"]) / 1e6, 6), "unit": "kWh"}
+
+
 def _lux(value: Any, _: Endpoint) -> Value:
     measured = integer(value, 0, 65534)
     return round(10 ** ((measured - 1) / 10_000)) if measured else 0
@@ -231,16 +238,20 @@ FIELDS = (
     ),
     *(ClusterField(cluster, 0, key, _concentration(cluster)) for cluster, key in _GASES.items()),
     ClusterField(91, 0, "air_quality", _named(_AIR)),
-    ClusterField(92, 1, "smoke", lambda value, _: integer(value, 0) > 0),
-    ClusterField(92, 2, "custom.matter.smoke_co_alarm.co_state", _named(_ALARMS)),
+    ClusterField(SMOKE_CO_ALARM, 1, "smoke", lambda value, _: integer(value, 0) > 0),
+    ClusterField(SMOKE_CO_ALARM, 2, "custom.matter.smoke_co_alarm.co_state", _named(_ALARMS)),
+    ClusterField(SMOKE_CO_ALARM, 2, CO_ALARM, lambda value, _: integer(value, 0) > 0),
     ClusterField(144, 8, "power_consumption", _amount(1000, "W", 3)),
+    ClusterField(144, 11, "voltage", _amount(1000, "V", 3)),  # some devices report only effective values
     ClusterField(144, 4, "voltage", _amount(1000, "V", 3)),
+    ClusterField(144, 12, "current", _amount(1000, "A", 3)),
     ClusterField(144, 5, "current", _amount(1000, "A", 3)),
+    ClusterField(ENERGY, 1, "energy_total", lambda value, _: {**_kwh(value), "period": "total"}),
     ClusterField(
         ENERGY,
-        1,
-        "energy_total",
-        lambda value, _: {"value": round(number(value["0"]) / 1e6, 6), "unit": "kWh", "period": "total"},
+        2,
+        "custom.matter.electrical_energy_measurement.cumulative_energy_exported",
+        lambda value, _: _kwh(value),
     ),
 )
 """All attributes that the adapter reads."""
@@ -283,6 +294,11 @@ _BY_CLUSTER = {
     SWITCH: "button",
     ON_OFF: "switch",
 }
+
+
+def alarms_of(endpoint: Endpoint) -> list[str]:
+    """Return the endpoint's custom attributes that report a danger."""
+    return [CO_ALARM] if 2 in endpoint.clusters.get(SMOKE_CO_ALARM, {}) else []
 
 
 def is_device(endpoint: Endpoint) -> bool:

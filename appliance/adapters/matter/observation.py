@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from appliance.adapters.matter.clusters import POWER_SOURCE, class_of, find_nulls, kind_of, read
+from appliance.adapters.matter.clusters import POWER_SOURCE, alarms_of, class_of, find_nulls, kind_of, read
 from appliance.adapters.matter.commands import command_specs_of
 from appliance.adapters.matter.nodes import ROOT_ENDPOINT, Endpoint, Node
 from appliance.adapters.matter.presses import events_of
@@ -22,7 +22,11 @@ def observe(
     power_source = _power_source(node, endpoint)
     values, wrong = ({}, {}) if is_old else read(endpoint, power_source)
     commands = command_specs_of(endpoint)
-    announced = {"events": events_of(endpoint), "attributes": find_nulls(endpoint, power_source)}
+    announced = {
+        "alarms": alarms_of(endpoint),
+        "events": events_of(endpoint),
+        "attributes": find_nulls(endpoint, power_source),
+    }
     return Observation(
         device_id=device_id,
         kind=kind_of(endpoint, has_commands=bool(commands)),

@@ -43,6 +43,8 @@ DRAWN = {
     "energy_total": ENERGY,
 }
 
+EXPORTED = "custom.matter.electrical_energy_measurement.cumulative_energy_exported"
+
 DEVICES: dict[str, tuple[str, str, str, dict[str, Any]]] = {
     "uid-onoff:1": ("Light", "light", "Virtual onoff", {"power": "off"}),
     "uid-dimmer:1": ("Light", "light", "Virtual dimmer", {"power": "off", "brightness": 50}),
@@ -65,7 +67,12 @@ DEVICES: dict[str, tuple[str, str, str, dict[str, Any]]] = {
         "Sensor",
         "smoke",
         "Virtual sensors 9",
-        {"smoke": False, "custom.matter.smoke_co_alarm.co_state": "normal", "battery": 60},
+        {
+            "smoke": False,
+            "custom.matter.smoke_co_alarm.co_state": "normal",
+            "custom.matter.smoke_co_alarm.co_alarm": False,
+            "battery": 60,
+        },
     ),
     "uid-cover:1": ("Switch", "cover", "Virtual cover", {"cover_position": 100, "cover_tilt": 100}),
     "uid-lock:1": ("Switch", "lock", "Virtual lock", {"lock": "locked"}),
@@ -267,6 +274,14 @@ def test_a_switch_reports_each_press_once_according_to_its_features(
     for event_id, data, name in happens:
         press = press_of(switch, event_id, data)
         assert (None if press is None else press[0]) == name, (event_id, data)
+
+
+def test_carbon_monoxide_is_an_alarm_like_smoke(home: RecordedHome) -> None:
+    home.play(_first_piece())
+    detector = "matter:uid-sensors:9"
+    assert home.registry.get_device(detector).is_alarm("custom.matter.smoke_co_alarm.co_alarm")
+    home.play([{"event": "attribute_updated", "data": [5, "9/92/2", 2]}])
+    assert home.shows("uid-sensors:9")["custom.matter.smoke_co_alarm.co_alarm"] is True
 
 
 def test_a_press_that_is_reported_twice_happened_once(home: RecordedHome) -> None:
@@ -550,11 +565,12 @@ def test_the_null_of_older_firmware_is_not_a_measurement(cluster: int, value: in
         (514, {0: 0, 2: 255}, {"power": "off", "fan_mode": "off"}),
         (768, {7: 0, 8: 2}, {"color_mode": "color_temp"}),
         (513, {18: -32768, 28: 4, 65532: 1}, {"hvac_mode": "heat"}),
+        (144, {4: None, 11: 230_100, 12: 500}, {"voltage": _measured(230.1, "V"), "current": _measured(0.5, "A")}),
+        (144, {4: 229_000, 11: 230_100}, {"voltage": _measured(229.0, "V")}),
+        (145, {2: {"0": 5_000_000}}, {EXPORTED: _measured(5.0, "kWh")}),
     ],
 )
-def test_impossible_numbers_of_some_devices_have_no_value(
-    cluster: int, fields: dict[int, int], shown: dict[str, Any]
-) -> None:
+def test_fields_of_some_devices_are_read(cluster: int, fields: dict[int, Any], shown: dict[str, Any]) -> None:
     device = Endpoint(1)
     device.clusters[cluster] = fields
     assert read(device, None) == (shown, {})

@@ -86,7 +86,11 @@ SENSORS: tuple[tuple[int, dict[str, Any], dict[str, Any]], ...] = (
             "gas_sensor": {"sensor_state": "normal", "alarm_state": "mild"},
             "concentration": {"ppm": 7, "is_valid": True},
         },
-        {"custom.shelly.gas": {"value": 7, "unit": "ppm"}, "custom.shelly.gas_alarm": "mild"},
+        {
+            "custom.shelly.gas": {"value": 7, "unit": "ppm"},
+            "custom.shelly.gas_alarm": "mild",
+            "custom.shelly.gas_detected": True,
+        },
     ),
     (1, {"flood": True, "bat": {"value": 80}}, {"water_leak": True, "battery": 80}),
     (1, {"sensor": {"state": "close"}, "lux": {"value": 12}}, {"contact": "closed", "illuminance": 12}),
@@ -107,6 +111,27 @@ async def test_sensors_of_shelly(
     it = await start(pool, tmp_path, None, vendor, "shelly")
     attributes = (await it.poll())["sensor"].attributes
     assert {**attributes, **shown} == attributes and it.dropped == []
+
+
+@pytest.mark.parametrize(
+    ("gas", "detected"),
+    [
+        ({"sensor_state": "normal", "alarm_state": "heavy"}, True),
+        ({"sensor_state": "fault", "alarm_state": "heavy"}, True),
+        ({"sensor_state": "normal", "alarm_state": "none"}, False),
+        ({"sensor_state": "fault", "alarm_state": "none"}, None),
+        ({"sensor_state": "normal", "alarm_state": "test"}, None),
+    ],
+)
+async def test_gas_is_an_alarm_and_a_faulty_sensor_reports_no_clear_air(
+    pool: WorkerPool, tmp_path: Path, gas: dict[str, str], detected: bool | None
+) -> None:
+    status = {"mac": "AABB", "gas_sensor": gas, "concentration": {"ppm": 7, "is_valid": True}}
+    vendor = Vendor({"/shelly": {"mac": "AABB", "type": "SHGS-1"}, "/status": status})
+    it = await start(pool, tmp_path, None, vendor, "shelly")
+    device = (await it.poll())["sensor"]
+    assert device.attributes.get("custom.shelly.gas_detected") is detected
+    assert detected is None or device.is_alarm("custom.shelly.gas_detected")
 
 
 async def test_a_shelly_that_is_busy_or_updates_is_still_a_shelly(pool: WorkerPool, tmp_path: Path) -> None:

@@ -154,6 +154,15 @@ local function lux_of(status)
   return valid(lux, type(lux.value) == "number" and lux.value >= 0 and lux.value or nil)
 end
 
+-- Return whether gas is present. A sensor that tests itself, warms up, or is faulty does not know that there is no gas.
+-- An alarm has to be a boolean, so that its first value can fire a trigger.
+local GAS = { none = false, mild = true, heavy = true }
+local function gas_of(gas)
+  local detected = GAS[gas.alarm_state]
+  if detected == false and text(gas.sensor_state, "normal") ~= "normal" then return nil end
+  return detected
+end
+
 local function first_generation(ctx, _, sensor)
   local status, found, unknown = ctx:fetch("/status", "mac", REASONS), {}, {}
   local relays, meters, parts_of_kwh = rows(status, "relays"), rows(status, "meters"), 60000         -- the counter is in watt-minutes
@@ -189,7 +198,8 @@ local function first_generation(ctx, _, sensor)
   if not has_addon and is_shown then own.temperature = valid(part(status, "tmp"), measure(part(status, "tmp").tC, "°C")) end
   own.water_leak, own.smoke, own.contact, own.motion = status.flood, status.smoke, valid(fields, CONTACTS[fields.state]), valid(fields, MOTIONS[fields.motion])
   own["custom.shelly.gas"] = valid(part(status, "concentration"), measure(part(status, "concentration").ppm, "ppm"))
-  own["custom.shelly.gas_alarm"] = part(status, "gas_sensor").alarm_state
+  own["custom.shelly.gas_alarm"], own["custom.shelly.gas_detected"] = part(status, "gas_sensor").alarm_state, gas_of(part(status, "gas_sensor"))
+  sensor.class = status.gas_sensor and "gas"
   if is_shown or has_addon then
     for name, value in pairs(own) do add_sensor(found, sensor, nil, name, value) end
   end
@@ -456,7 +466,7 @@ local function poll(ctx)
   ctx.memory.config = ctx.memory.config or (is_second and read_config or read_settings)(ctx)
   local sensor = { is_present = false, has_sensor = {}, attributes = {} }
   local found = (is_second and second_generation or first_generation)(ctx, ctx.memory.config, sensor)
-  if sensor.is_present then add(found, "sensor", "Sensor", nil, nil, sensor.attributes) end
+  if sensor.is_present then add(found, "sensor", "Sensor", sensor.class or nil, nil, sensor.attributes) end
   local model = text(whole.model, whole.type)
   local name = text(whole.name, model, "Shelly")
   local firmware = text(whole.ver) or (text(whole.fw) or ""):match("v[%d.]+")

@@ -5,6 +5,7 @@ Numbers and units follow Matter's application cluster specification.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -34,7 +35,7 @@ COOLING_SETPOINT, HEATING_SETPOINT, SYSTEM_MODE = 17, 18, 28
 NO_UINT8, NO_INT16, NO_UINT16 = 0xFF, -0x8000, 0xFFFF
 """For each integer type, the value that means null."""
 
-HIGHEST_LEVEL = 254
+HIGHEST_LEVEL, MAX_MIREDS, ABSOLUTE_ZERO = 254, 0xFEFF, -273.15
 
 PERCENT_SETTING = "custom.matter.fan_control.percent_setting"
 SETPOINTS = {
@@ -80,11 +81,15 @@ def setpoint_of(endpoint: Endpoint) -> int:
     return COOLING_SETPOINT if is_cooling and endpoint.has_feature(THERMOSTAT, COOLS) else HEATING_SETPOINT
 
 
-def _amount(divisor: float, unit: str, digits: int = 2) -> Convert:
-    """Return a function that divides a number by `divisor` and adds the unit."""
+def _amount(divisor: float, unit: str, digits: int = 2, low: float = -math.inf, high: float = math.inf) -> Convert:
+    """Return a function that divides a number by `divisor` and adds the unit. Amounts outside `low` to `high` are
+    impossible."""
 
     def convert(value: Any, _: Endpoint) -> Value:
-        return {"value": round(number(value) / divisor, digits), "unit": unit}
+        amount = round(number(value) / divisor, digits)
+        if not low <= amount <= high:
+            raise Invalid(f"must be from {low} to {high}")
+        return {"value": amount, "unit": unit}
 
     return convert
 
@@ -101,6 +106,8 @@ def _concentration(cluster: int) -> Convert:
     def convert(value: Any, endpoint: Endpoint) -> Value:
         unit = endpoint.get(cluster, 8)
         known = isinstance(unit, int) and 0 <= unit < len(_CONCENTRATION_UNITS)
+        if number(value) < 0:
+            raise Invalid("must not be negative")
         return {"value": round(number(value), 3), "unit": _CONCENTRATION_UNITS[unit] if known else ""}
 
     return convert
@@ -199,7 +206,7 @@ FIELDS = (
         COLOR,
         7,
         "color_temperature",
-        _in_mode(2, lambda value, _: {"value": kelvin_of_mireds(integer(value, 1)), "unit": "kelvin"}),
+        _in_mode(2, lambda value, _: {"value": kelvin_of_mireds(integer(value, 1, MAX_MIREDS)), "unit": "kelvin"}),
         0,
     ),
     ClusterField(COLOR, 0, "color_hs", _in_mode(0, _hue_and_saturation)),
@@ -209,7 +216,7 @@ FIELDS = (
     ClusterField(COVER, 15, "cover_tilt", _opened, NO_UINT16),
     ClusterField(DOOR_LOCK, 0, "lock", _named(_LOCK_STATES)),
     ClusterField(DOOR_LOCK, 3, "door", _named(_DOOR_STATES)),
-    ClusterField(THERMOSTAT, 0, "temperature", _amount(100, "°C"), NO_INT16),
+    ClusterField(THERMOSTAT, 0, "temperature", _amount(100, "°C", low=ABSOLUTE_ZERO), NO_INT16),
     ClusterField(THERMOSTAT, SYSTEM_MODE, "target_temperature", _target),
     *(ClusterField(THERMOSTAT, attribute, key, _setpoint, NO_INT16) for key, attribute in SETPOINTS.items()),
     ClusterField(THERMOSTAT, SYSTEM_MODE, "hvac_mode", _named(MODES)),
@@ -217,8 +224,8 @@ FIELDS = (
     ClusterField(FAN, 0, "power", _fan_power),
     ClusterField(FAN, 0, "fan_mode", _named(FAN_MODES)),
     ClusterField(FAN, 2, PERCENT_SETTING, lambda value, _: integer(value, 0, 100), NO_UINT8),
-    ClusterField(1026, 0, "temperature", _amount(100, "°C"), NO_INT16),
-    ClusterField(1029, 0, "humidity", _amount(100, "%"), NO_UINT16),
+    ClusterField(1026, 0, "temperature", _amount(100, "°C", low=ABSOLUTE_ZERO), NO_INT16),
+    ClusterField(1029, 0, "humidity", _amount(100, "%", low=0, high=100), NO_UINT16),
     ClusterField(1027, 0, "pressure", _amount(1, "hPa"), NO_INT16),
     ClusterField(1028, 0, "custom.matter.flow_measurement.measured_value", _amount(10, "m³/h"), NO_UINT16),
     ClusterField(1024, 0, "illuminance", _lux, NO_UINT16),
@@ -268,7 +275,7 @@ _CLASSES = (
     *((each, "plug") for each in (266, 267)),
     (514, "cover"),
     (10, "lock"),
-    (769, "climate"),
+    *((each, "climate") for each in (114, 769)),
     (43, "fan"),
     (15, "button"),
     (21, "contact"),

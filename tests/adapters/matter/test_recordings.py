@@ -576,6 +576,24 @@ def test_fields_of_some_devices_are_read(cluster: int, fields: dict[int, Any], s
     assert read(device, None) == (shown, {})
 
 
+@each_row(
+    ("cluster", "fields", "key"),
+    [
+        (1026, {0: -28_000}, "temperature"),
+        (1029, {0: 12_000}, "humidity"),
+        (513, {0: -28_000}, "temperature"),
+        (768, {7: 65_535, 8: 2}, "color_temperature"),
+        (1037, {0: -1.0, 8: 0}, "co2"),
+        (1037, {0: float("nan"), 8: 0}, "co2"),
+    ],
+)
+def test_impossible_numbers_are_unknown_and_reported(cluster: int, fields: dict[int, Any], key: str) -> None:
+    device = Endpoint(1)
+    device.clusters[cluster] = fields
+    values, wrong = read(device, None)
+    assert (values.get(key), list(wrong)) == (None, [key])
+
+
 def test_missing_nodes_and_endpoints_are_removed_in_steps(home: RecordedHome) -> None:
     nodes = next(
         line["msg"]["result"] for line in load("commands") if line["dir"] == "in" and "result" in line["msg"]

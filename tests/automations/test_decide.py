@@ -328,7 +328,7 @@ async def test_an_automation_that_waits_for_room_does_not_start_after_it_was_swi
         ({"name": "New"}, None),
         ({"trigger": {"type": "variable_change", "name": "x"}}, None),
         ({"enabled": False}, "disabled: the automation is switched off"),
-        (None, "its file was deleted"),
+        (None, "disabled: its file was deleted"),
     ],
 )
 async def test_a_reload_applies_to_executions_that_have_not_started(

@@ -31,7 +31,7 @@ from appliance.tasks import SharedRun, Tasks
 REPLACED = "a later execution replaced this one (mode restart)"
 STOPPED = "the hub stopped"
 CANCELLED = "cancelled on request"
-DELETED = "its file was deleted"
+DELETED = "disabled: its file was deleted"
 
 log = logging.getLogger("lua")
 

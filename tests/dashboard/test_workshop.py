@@ -132,6 +132,26 @@ async def test_only_the_fields_of_a_type_are_completed(browser: Browser, tmp_pat
         await expect(page.locator(".cm-content")).to_contain_text('["end"] = ')
 
 
+async def test_a_selection_is_replaced_without_inline_styles(browser: Browser, tmp_path: Path) -> None:
+    write(tmp_path)
+    async with open_app(root=tmp_path) as app, visiting(browser, app) as visit:
+        page, content = visit.page, visit.page.locator(".cm-content")
+        await visit.open(f"#/file/{PATH.replace('/', '%2F')}")
+        await content.click()
+        for keys in (("Home", "Shift+End"), ("End", "Shift+Home"), ("Home", "Shift+ArrowDown", "Shift+End")):
+            await page.keyboard.press("ControlOrMeta+Home")
+            for key in keys:
+                await page.keyboard.press(key)
+            await page.keyboard.type("new")
+            await expect(content).to_contain_text("new")
+            await expect(content).not_to_contain_text("return {")
+            await page.keyboard.press("Shift+Home")
+            await page.keyboard.type('"')
+            await expect(content).to_contain_text('"new"')
+            while not await content.get_by_text("return {").count():
+                await page.keyboard.press("ControlOrMeta+Z")
+
+
 async def test_two_editors_of_one_file_lose_nothing(browser: Browser, tmp_path: Path) -> None:
     file = write(tmp_path)
     async with open_app(root=tmp_path) as app, visiting(browser, app) as visit:

@@ -68,7 +68,7 @@ export async function write(place, path, text, { onType, onSave, onFaults }) {
 				autocompletion({ override: [isLua ? async (context) => complete(context, await names) : () => null] }),
 				linter((view) => faultsOf(view, path, onFaults), { delay: CHECK_DELAY_MS }),
 				hoverTooltip((view, at) => stateAt(view, at, place)),
-				EditorView.domEventHandlers({ beforeinput: replaceLines }),
+				EditorView.domEventHandlers({ beforeinput: replaceSelection }),
 				EditorView.contentAttributes.of({ "aria-label": path, spellcheck: "false", autocapitalize: "off", autocorrect: "off" }),
 				EditorView.updateListener.of((update) => update.docChanged && onType(update.state.doc.toString())),
 				keymap.of([{ key: "Mod-s", run }, ...closeBracketsKeymap, ...defaultKeymap, ...searchKeymap, ...historyKeymap, ...completionKeymap, ...lintKeymap]),
@@ -77,13 +77,15 @@ export async function write(place, path, text, { onType, onSave, onFaults }) {
 	});
 }
 
-// Replace a selection of several lines. Otherwise, the browser joins these lines itself and adds inline styles, and the
-// page's policy forbids inline styles.
-function replaceLines(event, view) {
-	const { from, to } = view.state.selection.main;
-	if (event.inputType !== "insertText" || !event.data || view.composing || view.state.doc.lineAt(from).to >= to) return false;
+// Replace the selection. Otherwise, the browser replaces a whole line itself and adds inline styles, and the page's
+// policy forbids inline styles.
+function replaceSelection(event, view) {
+	const { from, to } = view.state.selection.main, typed = event.data;
+	if (event.inputType !== "insertText" || !typed || view.composing || from === to) return false;
 	event.preventDefault();
-	view.dispatch(view.state.replaceSelection(event.data));
+	const insert = () => view.state.update(view.state.replaceSelection(typed), { userEvent: "input.type", scrollIntoView: true });
+	const isHandled = view.state.facet(EditorView.inputHandler).some((handle) => handle(view, from, to, typed, insert)); // such as a quote around a word
+	if (!isHandled) view.dispatch(insert());
 	return true;
 }
 

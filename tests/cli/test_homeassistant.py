@@ -205,6 +205,14 @@ FAULTY = {
     "{triggers: [%s], actions: [{delay: .nan}]}": "nan is not a duration",
     "{triggers: [%s], actions: [{delay: .inf}]}": "inf is not a duration",
     "{triggers: [%s], actions: [{variables: 7}]}": "the variables are not a YAML mapping",
+    "{triggers: [%s], actions: [{delay: -1}]}": "the delay is negative",
+    "{triggers: [%s], actions: [{choose: [{sequence: []}]}]}": "an option has no conditions",
+    "{triggers: [{trigger: time, at: true}, %s], actions: []}": "True is not a time of day",
+    "{triggers: [{trigger: state, entity_id: light.a, to: '{{ x }}'}, %s], actions: []}": "the state is a template",
+    "{triggers: [%s], actions: [{action: input_boolean.turn_on, entity_id: x}]}": "x is not an entity id",
+    "{triggers: [%s], actions: [{action: light.turn_on, entity_id: light.a, data: {brightness: x}}]}": "x is not a",
+    "{triggers: [%s], actions: [{action: light.turn_on, entity_id: light.a, data: {transition: x}}]}": "x is not a",
+    "{triggers: [%s], actions: [{action: cover.set_cover_position, entity_id: cover.a, data: {position: a}}]}": "a i",
 }
 """Automations with one fault each, and a part of the reported reason. `%s` is a valid trigger."""
 

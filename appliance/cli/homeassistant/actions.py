@@ -172,7 +172,9 @@ class Actions:
 
     def _choose(self, action: Mapping[str, Any]) -> None:
         options = as_list(action["choose"])
-        tests = [self._test(each.get("conditions")) for each in options]
+        if any("conditions" not in each for each in options):
+            raise NotTranslated("an option has no conditions")
+        tests = [self._test(each["conditions"]) for each in options]
         for at, (option, test) in enumerate(zip(options, tests, strict=True)):
             (self.lines.turn if at else self.lines.open)(f"{'elseif' if at else 'if'} {test} then")
             self._block(option.get("sequence"))

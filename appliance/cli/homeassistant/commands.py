@@ -14,7 +14,7 @@ from appliance.cli.homeassistant.lua import Raw
 from appliance.cli.homeassistant.not_translated import NotTranslated
 from appliance.cli.homeassistant.scope import Scope
 from appliance.cli.homeassistant.statements import lua_value
-from appliance.cli.homeassistant.values import is_template, word_of
+from appliance.cli.homeassistant.values import is_template, number, shown, word_of
 
 VOLUME_STEP = 5
 
@@ -107,7 +107,8 @@ def commands_of(
         found.append(("volume", "set", _scaled(data["volume_level"], 100, scope)))
     for field, capability in SETTERS.get(domain, {}).items():
         if data.get(field) is not None:
-            found.append((capability, "set", Raw(lua_value(data[field], scope))))
+            made = number_value if field in ("percentage", "position", "tilt_position") else lua_value
+            found.append((capability, "set", Raw(made(data[field], scope))))
     if not found:
         raise NotTranslated(f"the service {domain}.{verb} has no counterpart in Lares")
     return [(target, each) for each in found]
@@ -124,7 +125,7 @@ def _by_verb(target: Target, domain: str, verb: str, data: Mapping[str, Any], sc
         return _cover(target, verb)
     if domain == "climate" and verb == "set_temperature" and data.get("temperature") is not None:
         unit = "°C" if scope.entities.installation.is_metric else "°F"
-        return [("target_temperature", "set", {"value": Raw(lua_value(data["temperature"], scope)), "unit": unit})]
+        return [("target_temperature", "set", {"value": number_value(data["temperature"], scope), "unit": unit})]
     return []
 
 
@@ -165,7 +166,7 @@ def _color(data: Mapping[str, Any], scope: Scope) -> list[Command]:
     found: list[Command] = []
     for field, unit in (("color_temp_kelvin", "kelvin"), ("kelvin", "kelvin"), ("color_temp", "mireds")):
         if data.get(field) is not None:
-            found.append(("color_temperature", "set", {"value": Raw(lua_value(data[field], scope)), "unit": unit}))
+            found.append(("color_temperature", "set", {"value": number_value(data[field], scope), "unit": unit}))
     for field, capability, keys in (
         ("rgb_color", "color_rgb", ("r", "g", "b")),
         ("hs_color", "color_hs", ("hue", "saturation")),
@@ -188,8 +189,15 @@ def _color(data: Mapping[str, Any], scope: Scope) -> list[Command]:
 def _scaled(value: Any, factor: float, scope: Scope) -> Any:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return round(value * factor)
-    made = lua_value(value, scope)
+    made = number_value(value, scope)
     return Raw(f"ha.round({made})" if factor == 1 else f"ha.round(({made}) * {factor:g})")
+
+
+def number_value(value: Any, scope: Scope) -> Raw:
+    """Return a number or a template as Lua. Raise `NotTranslated` for any other value."""
+    if not is_template(value) and type(number(value)) not in (int, float):
+        raise NotTranslated(f"{shown(value)} is not a number")
+    return Raw(lua_value(value, scope))
 
 
 def service_for(entity_id: str, state: Any) -> tuple[str, dict[str, Any]]:

@@ -216,6 +216,8 @@ class Entities:
         """Return the equality test of an entity's state."""
         target = self.target(entity_id)
         word = word_of(state)
+        if is_template(word):
+            raise NotTranslated("the state is a template")
         if isinstance(target, Variable):
             return Comparison(target, "equals", helper_value(target.domain, word))
         if word in ("unavailable", "unknown", "offline"):

@@ -9,14 +9,14 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from appliance.cli.homeassistant.commands import FIELDS, SWITCHED, Command, commands_of, service_for
+from appliance.cli.homeassistant.commands import FIELDS, SWITCHED, Command, commands_of, number_value, service_for
 from appliance.cli.homeassistant.entities import TARGET_KEYS, Target
 from appliance.cli.homeassistant.helper_entities import first_state, helper_value
 from appliance.cli.homeassistant.lua import Raw, literal, name, quote
 from appliance.cli.homeassistant.not_translated import WITHOUT_COUNTERPART, NotTranslated
 from appliance.cli.homeassistant.statements import ODD_FORMS, Statements, words_of
 from appliance.cli.homeassistant.times import seconds, whole
-from appliance.cli.homeassistant.values import as_mapping, is_template, number, words
+from appliance.cli.homeassistant.values import as_mapping, is_template, number, shown, words
 from appliance.cli.homeassistant.yaml_parser import Tagged
 
 TRIGGER_ENTITY = re.compile(r"\s*\{\{\s*trigger\.(?:entity_id|to_state\.entity_id)\s*\}\}\s*")
@@ -90,7 +90,7 @@ class Services:
 
     def _write(self, entity_id: str, commands: list[tuple[Target, Command]], data: Mapping[str, Any]) -> None:
         transition = (
-            {"transition_secs": Raw(self._statements.value(data["transition"]))}
+            {"transition_secs": number_value(data["transition"], self._statements.scope)}
             if data.get("transition") is not None
             else {}
         )
@@ -113,6 +113,8 @@ class Services:
             raise NotTranslated("this group has no known members; create a group in Lares and use ctx:command_group")
         if domain == "homeassistant":
             found = [each for each in found if _can_be_switched(each)]
+        if wrong := [each for each in found if "." not in each]:
+            raise NotTranslated(f"{shown(wrong[0])} is not an entity id")
         if not found:
             raise NotTranslated("the target contains no known entity")
         return list(dict.fromkeys(found))

@@ -55,7 +55,7 @@ def whole(secs: float) -> int | float:
 
 def time_of_day(value: Any) -> str:
     """Return a time of day as HH:MM:SS. Raise `NotTranslated` for a helper or sensor."""
-    if isinstance(value, int):
+    if isinstance(value, int) and not isinstance(value, bool):
         value = f"{value // 3600:02}:{value // 60 % 60:02}:{value % 60:02}"
     if not re.fullmatch(r"([01]?\d|2[0-3]):[0-5]\d(:[0-5]\d)?", str(value)):
         raise NotTranslated(f"{value} is not a time of day; write a time such as 07:30")

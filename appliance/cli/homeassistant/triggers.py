@@ -267,8 +267,10 @@ def _by_name(value: Mapping[str, Any], entities: Entities) -> Iterator[Trigger]:
     tests = {each: purpose_specific.state_test(meaning, each, entities) for each in ids}
     for entity_id, test in tests.items():
         others = [comparison_in_lua(each) for id_, each in tests.items() if id_ != entity_id]
-        behavior = {"last": "all", "any": "each"}.get(str(options.get("behavior")), options.get("behavior"))
-        guard = " and ".join(others) if behavior == "all" else ""
+        behavior = str(options.get("behavior", "each"))
+        if behavior not in ("each", "any", "first", "last", "all"):
+            raise NotTranslated(f"the behavior {behavior} is unknown")
+        guard = " and ".join(others) if behavior in ("all", "last") else ""
         guard = f"not ({' or '.join(others)})" if behavior == "first" and others else guard
         yield Trigger(table=table_of(TRIGGER, test, for_secs), guard=guard, entities=(entity_id,))
 

@@ -42,6 +42,8 @@ class Waits:
             self._lines.add(f"ha.sleep(ctx, {' + '.join(terms)})")
             return
         secs = whole(seconds(delay))
+        if secs < 0:
+            raise NotTranslated("the delay is negative")
         self._lines.add(f"ctx:sleep({secs})" if secs <= MAX_WAIT_SECS else f"ha.sleep(ctx, {secs})")
 
     def write_wait_template(self, action: Mapping[str, Any]) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
+from appliance.cli import homeassistant
 from appliance.cli.homeassistant import actions, automation, conditions, scripts, templates, triggers
 from appliance.cli.homeassistant.conditions import Declared
 from appliance.cli.homeassistant.entities import Entities, Script
@@ -131,6 +132,11 @@ def home(tmp_path: Path) -> Path:
 def entities(tmp_path_factory: pytest.TempPathFactory) -> Entities:
     root = write_installation(tmp_path_factory.mktemp("homes") / "homeassistant")
     return Entities(read_installation(root), "mqtt", {}, Locale(latitude=52.5, longitude=13.4))
+
+
+def test_the_map_of_the_package_names_every_module() -> None:
+    modules = {each.stem for each in Path(homeassistant.__path__[0]).glob("*.py")} - {"__init__"}
+    assert modules - set(re.findall(r"`(\w+)`", homeassistant.__doc__ or "")) == set()
 
 
 def bring(home: Path, folder: Path) -> Ended:

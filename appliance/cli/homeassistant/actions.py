@@ -11,10 +11,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from appliance.cli.homeassistant import conditions
-from appliance.cli.homeassistant.conditions import check_part
 from appliance.cli.homeassistant.entities import TARGET_KEYS, Entities
 from appliance.cli.homeassistant.lua import literal, name, negated, quote
-from appliance.cli.homeassistant.not_translated import Disabled, NotTranslated
+from appliance.cli.homeassistant.not_translated import Disabled, NotTranslated, check_part
 from appliance.cli.homeassistant.services import Services
 from appliance.cli.homeassistant.statements import ODD_FORMS, Statements, words_of
 from appliance.cli.homeassistant.values import as_list, as_mapping, contains_template, is_template, mentions
@@ -53,6 +52,12 @@ class Actions:
         self._known: dict[str, Any] = {}
         self._loops = 0
         self._copies = 1
+
+    def body(self) -> str:
+        """Return the Lua statements."""
+        if not self.lines.lines:
+            self.lines.add('ctx:log("info", "nothing was translated")')
+        return "\n".join(self.lines.lines)
 
     def define(self, variables: Any) -> None:
         """Write variables of an automation or action as Lua locals."""

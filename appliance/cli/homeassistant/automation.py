@@ -15,7 +15,7 @@ from appliance.cli.homeassistant.entities import Entities
 from appliance.cli.homeassistant.entity_values import value_in_lua
 from appliance.cli.homeassistant.lua import literal, negated, quote, rows
 from appliance.cli.homeassistant.lua_file import LuaFile, description, free_id, head, mode_of
-from appliance.cli.homeassistant.not_translated import Disabled, NotTranslated
+from appliance.cli.homeassistant.not_translated import MISSING_BLUEPRINT, Disabled, NotTranslated
 from appliance.cli.homeassistant.statements import ODD_FORMS, as_yaml, words_of
 from appliance.cli.homeassistant.triggers import Trigger
 from appliance.cli.homeassistant.values import as_list, mentions, title_of
@@ -29,7 +29,7 @@ def translate(definition: Any, origin: str, entities: Entities, taken: set[str])
     if not isinstance(definition, Mapping):
         raise NotTranslated("the automation is not a YAML mapping")
     if "use_blueprint" in definition:
-        raise NotTranslated("the blueprint is not in this folder; in Home Assistant, choose 'Take control' first")
+        raise NotTranslated(MISSING_BLUEPRINT)
     if not {"trigger", "triggers", "action", "actions"} & definition.keys():
         raise NotTranslated("the automation has neither triggers nor actions")
     title = title_of(definition.get("alias"), definition.get("id"), "automation")
@@ -44,7 +44,6 @@ def translate(definition: Any, origin: str, entities: Entities, taken: set[str])
     found = _unique(_guard(found, actions), actions)
     declared = _conditions(definition, actions, notes)
     actions.sequence(sequence)
-    actions.lines.add(*([] if actions.lines.lines else ['ctx:log("info", "nothing was translated")']))
     text = _render(id_, title, definition, origin, found, declared, actions, notes)
     return LuaFile(
         folder="automations", id=id_, name=title, text=text, problems=(*_reasons(notes), *actions.problems)
@@ -183,7 +182,7 @@ def _render(
     actions: Actions,
     notes: list[str],
 ) -> str:
-    body = "\n".join(actions.lines.lines)
+    body = actions.body()
     lines = head(title, origin, notes, body)
     lines += ["---@type Automation", "return {", f"  id = {quote(id_)},", f"  name = {quote(title)},"]
     lines += description(definition)

@@ -13,11 +13,11 @@ from typing import Any, NoReturn
 from msgspec import Struct, structs
 
 from appliance.cli.homeassistant import purpose_specific, templates
-from appliance.cli.homeassistant.entities import Comparison, Entities, Target
+from appliance.cli.homeassistant.entities import Comparison, Target
 from appliance.cli.homeassistant.entity_values import comparison_in_lua, number_of, value_in_lua
 from appliance.cli.homeassistant.hub_checks import check_condition
 from appliance.cli.homeassistant.lua import literal, negated
-from appliance.cli.homeassistant.not_translated import WITHOUT_COUNTERPART, Disabled, NotTranslated
+from appliance.cli.homeassistant.not_translated import WITHOUT_COUNTERPART, Disabled, NotTranslated, check_part
 from appliance.cli.homeassistant.scope import Scope
 from appliance.cli.homeassistant.states import (
     CONDITION,
@@ -25,12 +25,12 @@ from appliance.cli.homeassistant.states import (
     listed,
     numeric_tests,
     state_of,
+    state_test,
     table_of,
     zone_test,
 )
 from appliance.cli.homeassistant.times import duration, offset_minutes, time_of_day, weekdays
 from appliance.cli.homeassistant.values import as_list, is_template, word_of, words
-from appliance.cli.homeassistant.yaml_parser import Tagged
 
 
 class Declared(Struct, frozen=True):
@@ -91,17 +91,6 @@ def _translate(value: Any, scope: Scope) -> Declared | Computed:
     if kind not in methods:
         _unknown(value)
     return methods[kind](value, scope)
-
-
-def check_part(value: Mapping[str, Any]) -> None:
-    """Raise `Disabled` if a trigger or condition is disabled, and `NotTranslated` if it contains a secret."""
-    if str(value.get("enabled", True)).strip().lower() in ("false", "no", "off"):
-        raise Disabled("this part is disabled")
-    if is_template(value.get("enabled")):
-        raise NotTranslated("the key `enabled` is a template")
-    for each in (each for row in value.values() for each in as_list(row)):
-        if isinstance(each, Tagged):
-            raise NotTranslated(f"the YAML tag {each.tag} is not supported; instead, write the value")
 
 
 def in_lua(value: Any, scope: Scope) -> str:
@@ -250,15 +239,6 @@ def _of_sun(value: Mapping[str, Any], scope: Scope) -> Declared:
             "the import does not support this state of the sun; instead, use the condition sun_position"
         )
     return _sun({"after": edges[0], "before": edges[1]}, scope)
-
-
-def state_test(entities: Entities, entity_id: str, attribute: str | None, state: Any) -> Comparison:
-    if attribute is None:
-        return entities.compare(entity_id, state)
-    target = entities.attribute(entity_id, attribute)
-    if isinstance(state, int | float) and not isinstance(state, bool):
-        state = round(state * target.factor, 3)
-    return Comparison(target, "equals", state)
 
 
 def _numeric_state(value: Mapping[str, Any], scope: Scope) -> Declared | Computed:

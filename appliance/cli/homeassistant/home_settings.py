@@ -32,8 +32,7 @@ def read_persons(folder: ConfigFolder, integrations: Mapping[str, Any]) -> Itera
 
 
 def read_locale(folder: ConfigFolder, integrations: Mapping[str, Any]) -> dict[str, Any]:
-    stored = as_mapping(as_mapping(folder.read_json("core.config")).get("data"))
-    configured = as_mapping(integrations.get("homeassistant"))
+    stored, configured = _stored(folder), as_mapping(integrations.get("homeassistant"))
     both = {**stored, **configured}
 
     def report(key: str, what: str) -> None:
@@ -53,6 +52,10 @@ def read_locale(folder: ConfigFolder, integrations: Mapping[str, Any]) -> dict[s
 
 
 def is_metric(folder: ConfigFolder, integrations: Mapping[str, Any]) -> bool:
-    stored = as_mapping(as_mapping(folder.read_json("core.config")).get("data"))
-    system = as_mapping(integrations.get("homeassistant")).get("unit_system", stored.get("unit_system_v2"))
+    configured = as_mapping(integrations.get("homeassistant"))
+    system = configured.get("unit_system", _stored(folder).get("unit_system_v2"))
     return system not in ("imperial", "us_customary")
+
+
+def _stored(folder: ConfigFolder) -> Mapping[str, Any]:
+    return as_mapping(as_mapping(folder.read_json("core.config")).get("data"))

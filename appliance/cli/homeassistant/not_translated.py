@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
+
+from appliance.cli.homeassistant.values import as_list, is_template
+from appliance.cli.homeassistant.yaml_parser import Tagged
 
 WITHOUT_COUNTERPART: Mapping[str, str] = {
     **dict.fromkeys(["assist_satellite", "conversation", "tts"], "Lares has no voice assistant"),
@@ -23,6 +27,9 @@ WITHOUT_COUNTERPART: Mapping[str, str] = {
 """Reasons why triggers, conditions, and actions cannot be translated, by the first part of the name."""
 
 
+MISSING_BLUEPRINT = "the blueprint is not in this folder; in Home Assistant, choose 'Take control' first"
+
+
 class NotTranslated(Exception):
     """Raised if a part cannot be translated. The message contains the reason."""
 
@@ -33,3 +40,14 @@ class Disabled(NotTranslated):
 
 class ImpossibleState(NotTranslated):
     """Raised if an attribute never has the compared value."""
+
+
+def check_part(value: Mapping[str, Any]) -> None:
+    """Raise `Disabled` if a trigger or condition is disabled, and `NotTranslated` if it contains a secret."""
+    if str(value.get("enabled", True)).strip().lower() in ("false", "no", "off"):
+        raise Disabled("this part is disabled")
+    if is_template(value.get("enabled")):
+        raise NotTranslated("the key `enabled` is a template")
+    for each in (each for row in value.values() for each in as_list(row)):
+        if isinstance(each, Tagged):
+            raise NotTranslated(f"the YAML tag {each.tag} is not supported; instead, write the value")

@@ -26,13 +26,12 @@ def translate_scene(origin: str, definition: Any, entities: Entities, ids: Itera
         raise NotTranslated("the scene has no entities")
     actions = Actions(entities, fields={})
     actions.services.apply(states)
-    actions.lines.add(*([] if actions.lines.lines else ['ctx:log("info", "nothing was translated")']))
     return write_scene(id_, title, origin, {"mode": "restart"}, actions)
 
 
 def write_scene(id_: str, title: str, origin: str, definition: Mapping[str, Any], actions: Actions) -> LuaFile:
     """Return the file of a scene that runs these actions."""
-    body = "\n".join(actions.lines.lines)
+    body = actions.body()
     lines = [
         *head(title, origin, [], body),
         "---@type Scene",

@@ -14,7 +14,7 @@ from appliance.cli.homeassistant.entities import Entities, Script
 from appliance.cli.homeassistant.installation import Installation
 from appliance.cli.homeassistant.lua import key_of, literal, quote
 from appliance.cli.homeassistant.lua_file import LuaFile, free_id, head
-from appliance.cli.homeassistant.not_translated import NotTranslated
+from appliance.cli.homeassistant.not_translated import MISSING_BLUEPRINT, NotTranslated
 from appliance.cli.homeassistant.scenes import scene_title, write_scene
 from appliance.cli.homeassistant.values import as_list, as_mapping, mentions, object_id, title_of
 
@@ -58,7 +58,7 @@ def translate_script(origin: str, key: str, definition: Any, entities: Entities)
     if not isinstance(definition, Mapping):
         raise NotTranslated("this part is not a YAML mapping")
     if "use_blueprint" in definition:
-        raise NotTranslated("the blueprint is not in this folder; in Home Assistant, choose 'Take control' first")
+        raise NotTranslated(MISSING_BLUEPRINT)
     script, title = entities.scripts[key], title_of(definition.get("alias"), key, "script")
     sequence = definition.get("sequence")
     actions = Actions(
@@ -70,9 +70,8 @@ def translate_script(origin: str, key: str, definition: Any, entities: Entities)
     _defaults(actions, definition)
     actions.define(definition.get("variables"))
     actions.sequence(sequence)
-    actions.lines.add(*([] if actions.lines.lines else ['ctx:log("info", "nothing was translated")']))
-    body = "\n".join(actions.lines.lines)
     if script.is_function:
+        body = actions.body()
         mode = str(definition.get("mode", "single"))
         notes = (
             [f"the mode {mode} is omitted, because a function has no mode"] if mode in ("restart", "queued") else []

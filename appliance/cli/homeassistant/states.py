@@ -108,7 +108,16 @@ def limit_of(limit: Any) -> float | None:
         return None
 
 
+def state_test(entities: Entities, entity_id: str, attribute: str | None, state: Any) -> Comparison:
+    if attribute is None:
+        return entities.compare(entity_id, state)
+    target = entities.attribute(entity_id, attribute)
+    if isinstance(state, int | float) and not isinstance(state, bool):
+        state = round(state * target.factor, 3)
+    return Comparison(target, "equals", state)
+
+
 def zone_test(entities: Entities, entity_id: str, zone: str) -> Comparison:
-    """Return a Lua test for the presence of a person in a zone."""
+    """Return the test for the presence of a person in a zone."""
     name = zone.removeprefix("zone.")
     return entities.compare(entity_id, "home" if name == "home" else entities.installation.zones.get(name, name))

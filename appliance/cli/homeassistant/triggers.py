@@ -14,12 +14,11 @@ from msgspec import Struct, structs
 
 from appliance.adapters.mqtt.presses import press_name
 from appliance.cli.homeassistant import purpose_specific, templates
-from appliance.cli.homeassistant.conditions import check_part, state_test
 from appliance.cli.homeassistant.entities import Comparison, Entities, Target, Variable
 from appliance.cli.homeassistant.entity_values import comparison_in_lua
 from appliance.cli.homeassistant.hub_checks import check_trigger
 from appliance.cli.homeassistant.lua import literal
-from appliance.cli.homeassistant.not_translated import WITHOUT_COUNTERPART, NotTranslated
+from appliance.cli.homeassistant.not_translated import WITHOUT_COUNTERPART, NotTranslated, check_part
 from appliance.cli.homeassistant.states import (
     GONE,
     TRIGGER,
@@ -28,6 +27,7 @@ from appliance.cli.homeassistant.states import (
     listed,
     numeric_tests,
     state_of,
+    state_test,
     table_of,
     zone_test,
 )

@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from appliance.cli.homeassistant import templates, triggers
-from appliance.cli.homeassistant.conditions import check_part
 from appliance.cli.homeassistant.entities import Comparison, Target, Variable
 from appliance.cli.homeassistant.entity_values import comparison_in_lua
 from appliance.cli.homeassistant.lua import Raw, literal, quote
-from appliance.cli.homeassistant.not_translated import NotTranslated
+from appliance.cli.homeassistant.not_translated import NotTranslated, check_part
 from appliance.cli.homeassistant.statements import Statements
 from appliance.cli.homeassistant.times import SECONDS, duration, seconds, whole
 from appliance.cli.homeassistant.values import as_list, is_template

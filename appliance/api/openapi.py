@@ -31,6 +31,7 @@ GET /openapi.json describes all other paths.\
 """
 
 _MEANINGS: Mapping[int, str] = {
+    **{code.status: code.meaning for code in CODES.values()},
     101: "The stream begins. Every frame is a text message, a JSON object with a `type`. A slow reader gets "
     "`system.error` with the number of lost frames (`dropped`). The hub sends pings, and ignores messages from "
     "clients.",
@@ -38,22 +39,14 @@ _MEANINGS: Mapping[int, str] = {
     202: "The execution waits in the queue of the scene.",
     204: "Success, without a body.",
     400: "The request is malformed or invalid, the adapter rejected the command, or the device did not answer.",
-    401: "The key is missing or unknown.",
-    403: "The key's role does not allow this request.",
     404: "The resource does not exist.",
-    405: "The path does not support this method.",
     409: "Another resource has this id or alias, or the file was changed after the version in the request.",
-    408: "The request did not arrive in time.",
     413: "The request is too large.",
-    415: "The body is compressed.",
-    417: "The hub does not support the value of the header `Expect`.",
-    423: "The scene is already running.",
-    426: "The path requires a WebSocket handshake.",
-    429: "The client sent too many requests, or too many keys are waiting to be checked.",
     501: "The device does not offer this command, or the transfer coding of the body is not supported.",
     503: "The hub is starting, its storage accepts no change, or it has too little memory for the request.",
 }
-"""The meaning of each status that a route may declare."""
+"""The meaning of each status that a route may declare. The meaning of a status with only one code is the meaning of
+the code."""
 
 _NAMED_HEADERS: Mapping[int, Iterable[str]] = {
     **{code.status: code.headers for code in CODES.values() if code.headers},

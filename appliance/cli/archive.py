@@ -22,7 +22,7 @@ import orjson
 from msgspec import Struct
 
 from appliance.cli.log_output import one_line
-from appliance.cli.named_files import open_named
+from appliance.cli.named_files import open_named, reading
 from appliance.cli.record_checks import check_record
 from appliance.errors import Invalid, StartFailed
 from appliance.store.document_files import MIGRATIONS
@@ -115,22 +115,16 @@ def pack(archive: Archive) -> bytes:
         **{f"{VERSIONS_FOLDER}/{name}": data for name, data in archive.versions.items()},
     }
     check_size(sum(map(len, members.values())))
-    try:
+    with reading(otherwise="history"):
         return _compress(members, archive.months)
-    except OSError as error:
-        raise StartFailed(
-            f"{error.filename or 'history'} cannot be read: {error.strerror or error}", os.EX_NOINPUT
-        ) from None
 
 
 @contextmanager
 def opened(file: Path) -> Iterator[Archive]:
     """Open the archive for the context. Raise `StartFailed` if this version of Lares cannot restore the archive."""
     with ExitStack() as stack:
-        try:
+        with reading(file):
             packed = stack.enter_context(open_named(file))
-        except OSError as error:
-            raise StartFailed(f"{file} cannot be read: {error.strerror or error}", os.EX_NOINPUT) from None
         yield _read(packed, file)
 
 

@@ -23,7 +23,7 @@ from appliance.cli.archive import (
 )
 from appliance.cli.config_swap import MARKER
 from appliance.cli.configured_master_key import decode, key_of, without_key
-from appliance.cli.named_files import write_named
+from appliance.cli.named_files import reading, write_named
 from appliance.cli.owner import as_owner
 from appliance.cli.paths import HubPaths, config_folder
 from appliance.cli.terminal import counted, progress, say
@@ -148,13 +148,11 @@ def _gather(config: Path) -> tuple[dict[PurePosixPath, bytes], list[str]]:
     """Return the configuration files without the master key, and warnings about omitted files and about other files
     that contain the master key."""
     folder = config.parent
-    try:
+    with reading():
         found = sorted(path for path in folder.rglob("*") if path.is_file() and path != folder / MARKER)
         paths = [path for path in found if is_short(PurePosixPath(CONFIG_FOLDER, path.relative_to(folder)))]
         check_size(sum(path.stat().st_size for path in paths))
         files = {PurePosixPath(path.relative_to(folder)): read_plain(path, MAX_ARCHIVE_BYTES) for path in paths}
-    except OSError as error:
-        raise StartFailed(f"{error.filename} cannot be read: {error.strerror}", os.EX_NOINPUT) from None
     name = PurePosixPath(config.name)
     too_deep = sorted({*found} - {*paths})
     omitted = [f"{path} is not in the backup: its path is too long or too deep" for path in too_deep]

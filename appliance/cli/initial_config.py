@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from appliance.cli.named_files import reading
 from appliance.cli.paths import HubPaths, config_folder
 from appliance.config import bundled_config
 from appliance.errors import StartFailed
@@ -31,15 +32,13 @@ def find_template(arguments: argparse.Namespace) -> Path:
 
 def read_template(source: Path) -> ConfigTemplate:
     """Return the files of an initial configuration. Raise `StartFailed` if a file is unreadable."""
-    try:
+    with reading():
         recipes = bundled_config() / RECIPES
         files = sorted(path for path in source.rglob("*") if path.is_file() and path.parent != recipes)
         return {
             file.relative_to(source): (read_plain(file, MAX_INITIAL_FILE_BYTES), file.stat().st_mode & 0o666)
             for file in files
         }
-    except OSError as error:
-        raise StartFailed(f"{error.filename} cannot be read: {error.strerror}", os.EX_NOINPUT) from None
 
 
 def write_config(folder: Path, template: ConfigTemplate) -> list[Path]:

@@ -31,6 +31,16 @@ def open_named(path: Path) -> Iterator[IO[bytes]]:
         yield stream
 
 
+@contextmanager
+def reading(name: object = None, *, otherwise: str = "") -> Iterator[None]:
+    """Convert an `OSError` to `StartFailed`. The message contains `name`, by default the file's name."""
+    try:
+        yield
+    except OSError as error:
+        file = name or error.filename or otherwise
+        raise StartFailed(f"{file} cannot be read: {error.strerror or error}", os.EX_NOINPUT) from None
+
+
 def _open_named(path: Path) -> int:
     """Open the file for reading. Do not wait for the other end of a named pipe."""
     if path.is_dir():

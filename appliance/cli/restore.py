@@ -15,6 +15,7 @@ from appliance.cli import archive
 from appliance.cli.archive import UNREADABLE, Archive, history_of
 from appliance.cli.config_swap import MARKER, swap, swap_back, write_stage
 from appliance.cli.configured_master_key import decode, key_of, with_key, without_key
+from appliance.cli.named_files import reading
 from appliance.cli.owner import as_owner, become_owner_of_both
 from appliance.cli.paths import HubPaths, config_folder, make_data_dir
 from appliance.cli.terminal import counted, progress, say
@@ -117,12 +118,9 @@ def _files_for(file: Path, found: Archive) -> dict[PurePosixPath, bytes]:
 
 
 def _read_present(file: Path) -> bytes | None:
-    try:
+    with reading(file), contextlib.suppress(FileNotFoundError):
         return read_plain(file, MAX_CONFIG_BYTES)
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise StartFailed(f"{file} cannot be read: {error.strerror}", os.EX_NOINPUT) from None
+    return None
 
 
 def _present_key(file: Path, present: bytes | None) -> str | None:

@@ -16,6 +16,7 @@ from appliance import config
 from appliance.automations.triggers.base import TimedTrigger
 from appliance.cli.examination import find_wrong_names
 from appliance.cli.hub_client import read_snapshot
+from appliance.cli.named_files import reading
 from appliance.cli.owner import as_owner, need_access
 from appliance.cli.paths import HubPaths
 from appliance.cli.simulation.clock import SimulatedClock
@@ -75,15 +76,13 @@ def _errors_only(*names: str) -> Iterator[None]:
 
 def _read(name: str) -> str:
     try:
-        with as_owner(Path(name)), Path(name).open("rb") as stream:
+        with reading(name), as_owner(Path(name)), Path(name).open("rb") as stream:
             data = stream.read(MAX_EVENTS_BYTES + 1)
         if len(data) > MAX_EVENTS_BYTES:
             raise StartFailed(f"{name} is larger than {MAX_EVENTS_BYTES >> 20} MiB", os.EX_DATAERR)
         return data.decode()
     except UnicodeDecodeError:
         raise StartFailed(f"{name} is not UTF-8 text", os.EX_DATAERR) from None
-    except OSError as error:
-        raise StartFailed(f"{name} cannot be read: {error.strerror or error}", os.EX_NOINPUT) from None
 
 
 async def _simulate(

@@ -24,7 +24,7 @@ from appliance.adapters.lua_kinds.section_recorder import SectionRecorder
 from appliance.adapters.redaction import Redaction
 from appliance.adapters.trial_home import TrialHome
 from appliance.cli.lua_pool import open_pool_as_owner
-from appliance.cli.named_files import write_private
+from appliance.cli.named_files import reading, write_private
 from appliance.cli.owner import as_owner, find_owner
 from appliance.cli.paths import HubPaths
 from appliance.cli.terminal import say
@@ -68,10 +68,8 @@ def try_adapter(arguments: argparse.Namespace) -> int:
 
 def _read_recording(file: Path) -> Any:
     try:
-        with as_owner(file):
+        with reading(file), as_owner(file):
             recording = orjson.loads(read_plain(file, MAX_RECORDING_BYTES))
-    except OSError as error:
-        raise StartFailed(f"{file} cannot be read: {error.strerror}", os.EX_NOINPUT) from None
     except orjson.JSONDecodeError:
         recording = None
     if not isinstance(recording, dict) or not isinstance(recording.get("settings", {}), dict):

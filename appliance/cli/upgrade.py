@@ -16,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
 
-from appliance.cli.named_files import open_named
+from appliance.cli.named_files import open_named, reading
 from appliance.cli.owner import become_owner
 from appliance.cli.paths import HubPaths
 from appliance.cli.single_file import running_file
@@ -88,15 +88,13 @@ def _read_verified(file: Path) -> bytes:
     """Return the file's content. Raise `StartFailed` if the content does not match the checksum file, or is not a
     complete lares.pyz."""
     checksum_file = file.with_name(f"{file.name}.sha256")
-    try:
+    with reading():
         with open_named(file) as stream:
             data = stream.read(MAX_FILE_BYTES)
         stated = None
         if checksum_file.exists():
             with open_named(checksum_file) as stream:
                 stated = stream.read(MAX_CHECKSUM_BYTES).split()
-    except OSError as error:
-        raise StartFailed(f"{error.filename} cannot be read: {error.strerror}", os.EX_NOINPUT) from None
     if stated is not None:
         if stated[:1] != [hashlib.sha256(data).hexdigest().encode()]:
             raise StartFailed(f"{file} does not match {checksum_file.name}; download both again", os.EX_DATAERR)

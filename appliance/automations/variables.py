@@ -16,8 +16,7 @@ from appliance.errors import Invalid, NotFound
 from appliance.home.bus import Bus
 from appliance.home.events import VariableChanged
 from appliance.home.values import Value, json_size, last_known, same
-from appliance.store.document import encode_values
-from appliance.store.file_format import EncodedChanges
+from appliance.store.file_format import EncodedChanges, encode_values
 from appliance.store.record_keys import VARIABLE_PREFIX
 from appliance.store.records import read_all, skip
 from appliance.store.storage import DocumentReader, Storage

@@ -16,15 +16,13 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-import orjson
 from msgspec import Struct
 
 from appliance.clock import Clock, timestamp
 from appliance.errors import LaresError, StoreFailed
-from appliance.home.values import to_bytes
 from appliance.store.disk import Disk
 from appliance.store.document_files import DocumentFiles, explain_os_error
-from appliance.store.file_format import EncodedChanges
+from appliance.store.file_format import EncodedChanges, encode_values
 from appliance.store.overlay import Overlay
 from appliance.store.recovery import Recovered, unreadable
 from appliance.store.storage import Prepare, items_of
@@ -252,20 +250,6 @@ async def open_document(disk: Disk, clock: Clock) -> AsyncIterator[Document]:
     """Open the document without the other parts of the store."""
     async with StoreThread() as thread, Document(disk, clock, thread) as document:
         yield document
-
-
-def encode_values(changes: Mapping[str, Any]) -> dict[str, bytes | None]:
-    """Encode the values as JSON. NaN becomes null, which removes the key when the journal is replayed. Raise
-    `TypeError` with the key if JSON cannot represent a value."""
-    encoded: dict[str, bytes | None] = {}
-    for key, value in changes.items():
-        try:
-            orjson.dumps(key)
-            found = to_bytes(value)
-        except TypeError as error:
-            raise TypeError(f"{key!r} cannot be stored: {error}") from None
-        encoded[key] = None if found == b"null" else found
-    return encoded
 
 
 def _attempt(work: Callable[[], None]) -> LaresError | None:

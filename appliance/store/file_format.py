@@ -41,6 +41,20 @@ EncodedChanges = Mapping[str, bytes | None]
 """JSON bytes by key. The value of a removed key is None."""
 
 
+def encode_values(changes: Mapping[str, Any]) -> dict[str, bytes | None]:
+    """Encode the values as JSON. NaN becomes null, which removes the key when the journal is replayed. Raise
+    `TypeError` with the key if JSON cannot represent a value."""
+    encoded: dict[str, bytes | None] = {}
+    for key, value in changes.items():
+        try:
+            orjson.dumps(key)
+            found = to_bytes(value)
+        except TypeError as error:
+            raise TypeError(f"{key!r} cannot be stored: {error}") from None
+        encoded[key] = None if found == b"null" else found
+    return encoded
+
+
 def snapshot_name(generation: int) -> str:
     return f"snapshot.{generation:06d}.json"
 

@@ -10,8 +10,8 @@ from appliance.clock import Clock
 from appliance.event_loop import in_steps
 from appliance.home.layout import Change, Layout, LayoutChange
 from appliance.home.registry import Registry
-from appliance.store.document import Document, encode_values
-from appliance.store.file_format import EncodedChanges
+from appliance.store.document import Document
+from appliance.store.file_format import EncodedChanges, encode_values
 from appliance.store.records import encode_layout_change
 from appliance.tasks import Tasks
 

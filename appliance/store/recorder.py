@@ -24,8 +24,8 @@ from appliance.home.registry import Registry
 from appliance.store.card_counts import CardCounter
 from appliance.store.changed_devices import ChangedDevices
 from appliance.store.clock_trust import ClockTrust
-from appliance.store.document import Document, encode_values
-from appliance.store.file_format import EncodedChanges
+from appliance.store.document import Document
+from appliance.store.file_format import EncodedChanges, encode_values
 from appliance.store.record_keys import CARD, DEVICE_PREFIX, STATE_PREFIX
 from appliance.store.records import SectionKinds, encode_device, is_changed
 from appliance.tasks import Tasks

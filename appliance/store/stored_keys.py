@@ -11,8 +11,8 @@ from appliance.clock import timestamp
 from appliance.errors import NotFound
 from appliance.home.bus import Bus
 from appliance.home.events import KeyRevoked
-from appliance.store.document import Document, encode_values
-from appliance.store.file_format import EncodedChanges
+from appliance.store.document import Document
+from appliance.store.file_format import EncodedChanges, encode_values
 from appliance.store.record_keys import KEY_PREFIX, MASTER_KEY, PREFERENCES_PREFIX
 from appliance.store.records import OnFault, read_all, refuse
 from appliance.store.storage import DocumentReader

@@ -14,7 +14,8 @@ from appliance.automations.variables import Variables
 from appliance.errors import Invalid
 from appliance.home.bus import Bus
 from appliance.home.events import VariableChanged
-from appliance.store.document import encode_values, open_document
+from appliance.store.document import open_document
+from appliance.store.file_format import encode_values
 from tests.fakes.automations import Card, automation, bench
 from tests.fakes.clock import VirtualClock
 from tests.fakes.disk import RecordingDisk

@@ -128,8 +128,7 @@ class Registry:
         return self.find_devices(self.get_group(group_id).members)
 
     def apply(self, report: Report) -> None:
-        """Apply an adapter's report. If the report is complete, remove the adapter's devices that the report does not
-        contain.
+        """Apply the observations of an adapter's report.
 
         If the catalog does not allow a value, drop it and publish `ObservationDropped`. The attribute then keeps its
         earlier value.
@@ -137,9 +136,6 @@ class Registry:
         now = self._clock.now()
         for observation in report.observations:
             self._observe(observation, report.adapter, now)
-        if report.present is not None:
-            for device_id in [each for each in self.ids_of(report.adapter) if each not in report.present]:
-                self.remove(report.adapter, device_id)
 
     def update_attributes(self, adapter: str, device_id: str, attributes: Mapping[str, Value]) -> None:
         """Apply attributes that a device sent by itself, and leave its other attributes unchanged.

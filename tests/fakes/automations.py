@@ -202,16 +202,15 @@ class Bench:
         known = self.registry.find_devices([device_id])
         shown = {**(known[0].attributes if known else {}), **attributes}
         shown.pop("state", None)
-        there = {device.id for device in self.registry.list_devices() if device.metadata.source == adapter}
         seen = Observation(
             device_id=device_id, kind=DeviceKind.LIGHT, attributes=shown, vendor_specific=self.vendor_specific
         )
-        self.registry.apply(Report(adapter=adapter, present=frozenset({*there, device_id}), observations=(seen,)))
+        self.registry.apply(Report(adapter=adapter, observations=(seen,)))
         self.bus.publish(AdapterAnswered(adapter=adapter, at=self.clock.now()))
 
     def remove(self, device_id: str = LAMP) -> None:
         """Remove the device at its vendor."""
-        self.registry.apply(Report(adapter=device_id.split(":", maxsplit=1)[0], present=frozenset(), observations=()))
+        self.registry.remove(device_id.split(":", maxsplit=1)[0], device_id)
 
     async def pass_by(self, seconds: float) -> None:
         """Advance the clock."""

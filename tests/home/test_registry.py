@@ -154,7 +154,7 @@ class TestReports:
         home.registry.apply(report(seen(power="on")))
         home.registry.apply(report(seen(power="off")))
         home.registry.set_state("a", OFFLINE)
-        home.registry.apply(report())
+        home.registry.remove("a", "a:1")
         assert shown == [True] * 4
 
     @each_row("first", [{"kept": frozenset({"power", "brightness"})}, {"pushed": frozenset({"power"})}, {}])

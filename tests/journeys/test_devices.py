@@ -218,7 +218,7 @@ async def test_values_outside_the_catalog_are_dropped_and_reported_once(app: App
         app.hub.registry.apply(Report(adapter="roku_tv", observations=(seen,)))
         listed = (await app.get("/adapters/roku_tv")).json["dropped"]
         assert [each["device_id"] for each in listed].count("roku_tv:probe") == 3, number
-        app.hub.registry.apply(Report(adapter="roku_tv", present=frozenset({TV})))
+        app.hub.registry.remove("roku_tv", "roku_tv:probe")
         listed = (await app.get("/adapters/roku_tv")).json["dropped"]
         assert [each["device_id"] for each in listed] == ["roku_tv:lost"], "a device that is gone has no drops"
 

@@ -61,7 +61,7 @@ class KindAtWork:
 
     async def poll(self) -> dict[str, Device]:
         """Poll once, and return the devices by their local ids."""
-        self.registry.apply(await self.adapter.poll())
+        self.adapter.publish.report(await self.adapter.poll())
         await self.adapter.publish_events()
         return {each.id.partition(":")[2]: each for each in self.registry.list_devices()}
 

@@ -38,7 +38,7 @@ class HealthPublisher:
     - `crashed`, `faulted`: `run`, or a command, raised an unexpected exception. Only the runner calls these methods.
 
     `on_recovered` is called when an outage ends. `has_started` is set after the adapter's first attempt. `progress`
-    counts progress reports during a start.
+    counts progress reports during a start. `is_lost` is true during an outage, when the devices are offline.
     """
 
     def __init__(self, name: str, registry: Registry, bus: Bus, clock: Clock) -> None:
@@ -49,7 +49,7 @@ class HealthPublisher:
         self._registry = registry
         self._bus = bus
         self._clock = clock
-        self._is_lost = False
+        self.is_lost = False
         self._remaining: deque[str] = deque()
         self._is_faulty = False
         self._faults: set[str] = set()
@@ -76,14 +76,9 @@ class HealthPublisher:
         self._is_faulty = False
         self._bus.publish(events.AdapterAnswered(adapter=self.name, at=self._clock.now(), secs=secs))
 
-    @property
-    def is_lost(self) -> bool:
-        """Whether there is an outage, so that the devices are offline."""
-        return self._is_lost
-
     def reached(self) -> None:
-        if self._is_lost:
-            self._is_lost = False
+        if self.is_lost:
+            self.is_lost = False
             log.info("%s: answers again", self.name)
             self._set_state(ONLINE)
             self.on_recovered()
@@ -91,8 +86,8 @@ class HealthPublisher:
     def lost(self, error: LaresError) -> None:
         """Publish an outage: one event per device, one log line, and one `system.error`."""
         self.record_error(error)
-        if not self._is_lost:
-            self._is_lost = True
+        if not self.is_lost:
+            self.is_lost = True
             self._set_state(OFFLINE)
             self._report(error, log.warning)
 

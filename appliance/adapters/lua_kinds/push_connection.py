@@ -70,14 +70,10 @@ class PushConnection:
         self._listen = listen
         self.is_unused = False
         self._socket: Messages | None = None
-        self._is_open = False
+        self.is_open = False
         self._replies = Replies(clock)
         number = ("number", int, msgspec.field(name=listen.reply or "id"))
         self._reply: Any = msgspec.json.Decoder(msgspec.defstruct("Reply", [number]))
-
-    @property
-    def is_open(self) -> bool:
-        return self._is_open
 
     @property
     def can_send(self) -> bool:
@@ -120,14 +116,14 @@ class PushConnection:
 
     @asynccontextmanager
     async def _opened(self, socket: Messages | None, hello: Callable[[], Awaitable[Any]]) -> AsyncIterator[None]:
-        self._socket, self._is_open = socket, True
+        self._socket, self.is_open = socket, True
         try:
             first = await hello() if self._listen.has_hello else None
             if first is not None:
                 await self.send(first)
             yield
         finally:
-            self._socket, self._is_open = None, False
+            self._socket, self.is_open = None, False
             self._replies.fail(Unanswered(f"{self._http.address} closed the connection"))
 
     async def send(self, message: Any) -> None:

@@ -81,6 +81,8 @@ def _kelvin(value: int) -> dict[str, Any]:
         ("Elgato Key Light Mini", {"powerSource": 1, "level": 78.57, "status": 2}, 79),
         ("Elgato Key Light Mini", {"level": 100.4}, 100),
         ("Elgato Key Light Mini", {"level": None}, None),
+        ("Elgato Key Light Mini", {"level": -1}, None),
+        ("Elgato Key Light Mini", {"level": 255}, None),
         ("Elgato Key Light Mini", None, None),
         ("Elgato Key Light", {"level": 50}, None),
     ],

@@ -152,6 +152,16 @@ async def test_an_unreadable_segment_removes_no_segment(
         assert (await _adapter(session, strip.url, clock).poll()).present == present
 
 
+async def test_the_power_of_a_strip_that_does_not_report_it_is_unknown(
+    session: DeviceSession, clock: VirtualClock
+) -> None:
+    async with WledSimulator() as strip:
+        listed = [{"id": 0, "start": 0, "stop": 30, "on": True, "col": [[1, 2, 3]]}]
+        strip.faults.body = json.dumps({"state": {"bri": 128, "seg": listed}, "info": {}, "effects": []}).encode()
+        whole, inside = (await _adapter(session, strip.url, clock).poll()).observations
+        assert (whole.attributes, inside.attributes["power"]) == ({"brightness": 50}, "on")
+
+
 async def test_a_busy_strip_is_written_once_more(session: DeviceSession, clock: VirtualClock) -> None:
     async with WledSimulator() as strip:
         adapter = _adapter(session, strip.url, clock)

@@ -118,6 +118,11 @@ LIGHT_COMMANDS = (
 """Commands that every light accepts."""
 
 
+MAX_LEVEL = 110
+"""Highest level of a battery in percent. A full battery can report a little more than 100 %. A higher or negative
+level is unknown."""
+
+
 class ElgatoAdapter(PollingAdapter):
     """Polls and commands the lights at one Elgato address."""
 
@@ -246,8 +251,8 @@ class ElgatoAdapter(PollingAdapter):
         attributes = _attributes_of(light)
         vendor: dict[str, Value] = {"light_index": index}
         level: Any = self._battery_info.get("level")
-        if is_number(level):
-            attributes["battery"] = round(min(max(level, 0), 100))
+        if is_number(level) and 0 <= level <= MAX_LEVEL:
+            attributes["battery"] = round(min(level, 100))
         if light.mired is None and (light.hue is not None or light.saturation is not None):
             vendor |= {"hue": light.hue, "saturation": light.saturation}
         return Observation(

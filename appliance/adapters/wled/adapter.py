@@ -140,6 +140,8 @@ class WledAdapter(PollingAdapter):
 
     def _whole(self, state: Mapping[str, Any]) -> Observation:
         attributes, wrong = _light(state)
+        if "on" not in state:  # only segments of older versions are on without this field
+            del attributes["power"]
         if not isinstance(state.get("seg", []), list):
             wrong["seg"] = "the field seg must be a list"
         return Observation(

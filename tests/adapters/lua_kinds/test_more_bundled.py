@@ -147,13 +147,16 @@ async def test_hue_lamps_sensors_and_pushed_values(pool: WorkerPool, tmp_path: P
         {"id": "light1", "type": "light", "on": {"on": True}},
         {"id": "b1", "owner": {"rid": "d2"}, "button": {"button_report": {"event": "short_release"}}},
         {"id": "b1", "owner": {"rid": "d2"}, "button": {"last_event": "long_release"}},
+        {"id": "b1", "owner": {"rid": "d2"}, "button": {"last_event": "double_short_release"}},
         "nonsense",
     ]
     message = {"event": "message", "data": [{"type": "update", "data": data}, 7], "id": "1"}
     pushed = await it.adapter.functions.call(["listen", "receive"], message)
     await it.adapter.apply_update("receive", pushed.first)
     assert it.registry.get_device("it:lamp1").attributes["power"] == "on"
-    assert [(each.device_id, each.event) for each in it.happened] == [("it:d2", "single"), ("it:d2", "long")]
+    assert [(each.device_id, each.event) for each in it.happened] == [
+        ("it:d2", name) for name in ("single", "long", "double")
+    ]
 
 
 async def test_a_hue_answer_without_a_list_removes_no_lamp(pool: WorkerPool, tmp_path: Path) -> None:

@@ -253,6 +253,9 @@ ROWS: list[tuple[str, dict[str, Any], list[str], dict[str, Any], list[str]]] = [
      {"custom.mqtt.percentage": 66}, ["'255' is not from 0 to 3", "'-1' is not from 0 to 3"]),
     ("fan", {"command_topic": "c", "percentage_state_topic": "s", "speed_range_min": 10}, ["0"],
      {"custom.mqtt.percentage": 0}, []),
+    ("light", {"command_topic": "c", "brightness_command_topic": "b", "brightness_state_topic": "s"},
+     ["51", "-1"], {"brightness": 20}, []),
+    ("light", JSON_LAMP, ['{"brightness":51}', '{"brightness":-1}'], {"brightness": 20}, []),
     ("vacuum", {**STATE, "command_topic": "c"}, ['{"battery_level":61}', '{"state":"docked","battery_level":-1}'],
      {"custom.mqtt.x": "docked"}, []),
 ]  # fmt: skip

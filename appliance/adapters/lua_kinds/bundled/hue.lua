@@ -9,7 +9,8 @@
 -- the answer contains the line to add.
 
 local UNKNOWN = "the bridge does not know the key; pair it, and add the key to headers"
-local EVENTS = { initial_press = "press", short_release = "single", long_press = "hold", long_release = "long" }
+local EVENTS = { initial_press = "press", short_release = "single", long_press = "hold", long_release = "long",
+  double_short_release = "double" }
 local PARTS = { "light", "motion", "temperature", "light_level", "device_power", "contact", "button" }
 local SHOWN = { light = true, zigbee_connectivity = true }
 for _, what in ipairs(PARTS) do SHOWN[what] = true end

@@ -148,7 +148,8 @@ class LightEntity(Entity):
         return percent_of(raw, self._scale)
 
     def parse_brightness(self, text: str) -> Update:
-        return read_number(text, "brightness", self.brightness_of, keeps=True)
+        update = read_number(text, "brightness", keeps=True)
+        return {key: self.brightness_of(raw) for key, raw in update.items() if is_number(raw) and raw >= 0}
 
     def raw_brightness(self, percent: int) -> int:
         return level_of(percent, self._scale)

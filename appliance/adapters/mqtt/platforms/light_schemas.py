@@ -161,7 +161,8 @@ class JsonLight(LightEntity):
         state = parse_object(text, "the state")
         word = str(state.get("state", ""))
         update = self.power_update(word)
-        if self._has_brightness and (level := stated_number(state.get("brightness"))) is not None:
+        level = stated_number(state.get("brightness"))
+        if self._has_brightness and level is not None and level >= 0:
             update["brightness"] = self.brightness_of(level)
         update.update(self._colors(state))
         if "effect" in state and self.config.flag("effect", True) and self.config.texts("effect_list"):

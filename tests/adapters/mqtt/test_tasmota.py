@@ -492,6 +492,19 @@ def test_topics_name_the_host_and_the_end_of_the_address() -> None:
     assert relay.config["command_topic"] == "home/tA1-0161/0000A1/cmnd/tA1/POWER1"
 
 
+@each_row(
+    ("full", "command", "telemetry"),
+    [
+        ("%topic%/%prefix%", "tA1/cmnd/POWER1", "tA1/tele/LWT"),
+        ("%prefix%//%topic%/", "cmnd/tA1/POWER1", "tele/tA1/LWT"),
+        ("home/%topic%/", "home/tA1/cmnd/POWER1", "home/tA1/LWT"),
+    ],
+)
+def test_an_unfinished_full_topic_is_completed_as_tasmota_does(full: str, command: str, telemetry: str) -> None:
+    [relay] = announcements.build_announcements(MAC, {**BASE, "ft": full, "rl": [1]}, {})
+    assert (relay.config["command_topic"], relay.config["availability_topic"]) == (command, telemetry)
+
+
 def test_the_units_of_numbers_without_a_capability_are_in_the_metadata() -> None:
     loop = message_loop()
     announce(loop, *TasmotaDevice({}, {"BME280": {"DewPoint": 1}, "TempUnit": "F"}).announcements)

@@ -78,7 +78,10 @@ class TasmotaDevice:
         return self._topic(2, name)
 
     def _topic(self, prefix: int, name: str) -> str:
-        return self._full.replace("%prefix%", self._prefixes[prefix]) + name
+        """Return a topic as Tasmota forms it, which completes a FullTopic without a prefix or a final slash."""
+        full = self._full if prefix or "%prefix%" in self._full else f"{self._full}/%prefix%"
+        full = full.replace("%prefix%", self._prefixes[prefix]).replace("//", "/")
+        return f"{full}{'' if full.endswith('/') else '/'}{name}"
 
     @property
     def sensor_topics(self) -> tuple[str, str]:

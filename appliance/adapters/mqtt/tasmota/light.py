@@ -83,7 +83,7 @@ class TasmotaLight(LightEntity):
         if is_white and self._type == RGBW:
             return self.mode_update("white")
         if "color_temp" in self._modes and (is_white or "hs" not in self._modes or (color is None and white is None)):
-            if is_number(mired) and mired > 0:
+            if is_number(mired) and self.is_temperature(mired):
                 return {**self.mode_update("color_temp"), "color_temperature": self.temperature_of(mired)}
         elif "hs" in self._modes and color is not None:
             return {**self.mode_update("hs"), **color_of("hs", color)}

@@ -185,6 +185,7 @@ ROWS: list[tuple[str, dict[str, Any], list[str], dict[str, Any], list[str]]] = [
     ("switch", {**STATE, "command_topic": "c", "state_on": "on", "state_off": "On"}, ["on", "ON"], {"power": "on"},
      ["'ON' is not one of 'On', 'on'"]),
     ("lock", {**STATE, "command_topic": "c"}, ["locked", "unlocking"], {"lock": "locked"}, []),
+    ("binary_sensor", {**STATE, "device_class": "smoke"}, ["OFF", "ON\n"], {"smoke": True}, []),
     ("select", {**STATE, "options": ["Eco", "Full"]}, ["ECO"], {"custom.mqtt.x": "Eco"}, []),
     ("sensor", {**STATE, "device_class": "enum", "options": ["Idle"]}, ["IDLE"], {"custom.mqtt.x": "Idle"}, []),
     ("alarm_control_panel", {**STATE, "command_topic": "c"}, ["TRIGGERED"], {"custom.mqtt.x": "triggered"}, []),

@@ -44,16 +44,17 @@ def one_of(words: Iterable[str]) -> str:
 
 
 def same_word(text: str, words: Collection[str]) -> str | None:
-    """Return the only word that differs from the text at most in upper and lower case, or None."""
-    equal = [word for word in words if word.casefold() == text.casefold()]
+    """Return the only word that differs from the text at most in case and in outer white space, or None."""
+    given = text.strip().casefold()
+    equal = [word for word in words if word.casefold() == given]
     return equal[0] if len(equal) == 1 else None
 
 
 def read_word(
     text: str, words: Mapping[str, Value], key: str, *, ignored: Collection[str] = (), keeps: bool = True
 ) -> Update:
-    """Return the value of a word. An empty text and the ignored words change nothing. Upper and lower case are equal,
-    unless two words differ only in case.
+    """Return the value of a word. An empty text and the ignored words change nothing. Case and outer white
+    space are ignored, unless two words differ only in case.
 
     Raise `UnknownValue` for other texts. The attribute then keeps its value if `keeps` is true, and otherwise becomes
     unknown.

@@ -127,7 +127,7 @@ def date_on(value: Value) -> tuple[int | None, int, int]:
 
 def variable_name(value: Value) -> str:
     if not isinstance(value, str) or VARIABLE_NAME.fullmatch(value) is None:
-        raise Mismatch("a name with at most 64 characters from a-z, 0-9, _, and dots", value)
+        raise Mismatch("1 to 64 characters from a-z, 0-9, _, and dots", value)
     return value
 
 

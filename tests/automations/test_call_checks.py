@@ -63,7 +63,7 @@ WRONG = {
     'ctx:log("warning", text)': "did you mean warn?",
     'ctx:log("x")': "ctx:log: level must be",
     'ctx:log("info", "x", 5)': "argument 3 must be a table, not number",
-    'ctx:set("A b", 1)': "ctx:set: the variable's name must be a name with at most 64 characters",
+    'ctx:set("A b", 1)': "ctx:set: the variable's name must be 1 to 64 characters",
     'ctx:set("A b", value)': "the variable's name",
     'ctx:get("A b")': "ctx:get: the variable's name",
     'ctx:set("a", 1, { durabel = true })': "did you mean durable?",

@@ -385,7 +385,13 @@ def test_a_weekday_by_number_and_an_impossible_schedule_cause_warnings() -> None
             None,
             (f"{hours} 0/9 means 0, 9, 18, and starts again at 0, because 9 does not divide 24{pauses}",),
         ),
+        (
+            "0 5/90 * * * *",
+            "local",
+            (f"{minutes} 5/90 means 5, and starts again at 5, because 90 does not divide 60{pauses}",),
+        ),
         ("0 */15 */2 * * *", None, ()),
+        ("0 5/15 0-8/3 * * *", "local", ()),
         ("0 30 7 * * MON-FRI", "utc", ()),
         ("0 30 7 * * MON-FRI", "local", ()),
         (

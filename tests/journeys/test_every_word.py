@@ -80,7 +80,7 @@ CALLS: dict[str, tuple[str, str]] = {
     "list_groups": ("", ""),
     "list_group_devices": ("'x'", "group 'x' not found"),
     "get": ("nil", "bad argument #1 to ctx:get ("),
-    "set": ("'Mode', 1", "the variable's name must be a name with at most 64 characters from a-z, 0-9, _, and dots"),
+    "set": ("'Mode', 1", "the variable's name must be 1 to 64 characters from a-z, 0-9, _, and dots"),
     "start_timer": ("'t', -1", "timer 't': the duration must be 0 to 34560000 seconds (400 days), not -1"),
     "cancel_timer": ("", "bad argument #1 to ctx:cancel_timer ("),
     "run_scene": ("'nobody'", "scene 'nobody' not found"),

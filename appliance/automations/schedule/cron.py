@@ -216,13 +216,13 @@ def _unfolded(first: str, last: str, field: _CronField) -> str:
 
 
 def _uneven_steps(words: list[str]) -> Iterator[str]:
-    """Yield a warning for each `*/step` whose last interval is shorter than the others."""
+    """Yield a warning for each `*/step` or `5/step` whose last interval differs from the others."""
     for word, field in zip(words, _FIELDS, strict=True):
         size = field.high - field.low + 1
         for part in word.split(",") if field.name not in ("day", "year") else ():
             body, _, step = part.partition("/")
-            if body in ("*", "?", str(field.low)) and step and size % int(step):
-                numbers = range(field.low, field.high + 1, int(step))
+            if (body in ("*", "?") or body.isdigit()) and step and size % int(step):
+                numbers = range(_bounds(body, field)[0], field.high + 1, int(step))
                 listed = (
                     ", ".join(map(str, numbers))
                     if len(numbers) < 4
@@ -234,7 +234,7 @@ def _uneven_steps(words: list[str]) -> Iterator[str]:
                     else ""
                 )
                 reason = f"because {step} does not divide {size}"
-                yield f"{field.name} {part} means {listed}, and starts again at {field.low}, {reason}{hint}"
+                yield f"{field.name} {part} means {listed}, and starts again at {numbers[0]}, {reason}{hint}"
 
 
 def _warning(weekday: str) -> str | None:

@@ -38,6 +38,38 @@ class HomeWizardMeter(Vendor):
         self.answers = {"/api": about, "/api/v1/data": self.data}
 
 
+class HomeWizardSecond(Vendor):
+    """A P1 meter, from HomeWizard's published API v2 (`/api`, `/api/measurement`, `/api/user`). It creates a user
+    while its button is pressed."""
+
+    def __init__(self, **base: Any) -> None:
+        super().__init__(**base)
+        self.token = "0123456789ABCDEF0123456789ABCDEF"
+        self.is_pressed = False
+        self.about = {"product_name": "P1 Meter", "product_type": "HWE-P1", "serial": "5c2fafaabbcc"}
+        self.about |= {"firmware_version": "6.00", "api_version": "2.0.0"}
+        self.data: dict[str, Any] = {"protocol_version": 50, "timestamp": "2024-06-28T14:12:34", "tariff": 2}
+        self.data |= {"energy_import_t1_kwh": 10830.511, "energy_import_t2_kwh": 2948.827}
+        self.data |= {"energy_export_kwh": 0, "power_w": -543, "voltage_l1_v": 230, "current_a": 6}
+        gas = [("2024-06-28T14:00:00", 2569.646), ("2023-06-28T14:00:00", 17.5)]
+        rows = [{"type": "gas_meter", "timestamp": at, "value": value, "unit": "m3"} for at, value in gas]
+        self.data["external"] = rows
+        self.answers = {
+            "/api": lambda asked: self._of_user(asked, self.about),
+            "/api/measurement": lambda asked: self._of_user(asked, self.data),
+            "/api/user": self._add_user,
+        }
+
+    def _of_user(self, asked: WebRequest, found: Answer) -> Answer:
+        return found if header(asked, "X-Api-Version") == "2" else (401, '{"error": "user:unauthorized"}')
+
+    def _add_user(self, asked: WebRequest) -> Answer:
+        assert asked.json == {"name": "local/lares"} and header(asked, "X-Api-Version") == "2"
+        if not self.is_pressed:
+            return 403, '{"error": "user:creation-not-enabled"}'
+        return {"token": self.token, "name": "local/lares"}
+
+
 class Fronius(Vendor):
     """An inverter, from the answers in PyFronius's tests (Solar API v1). `site` and `inverter` are the two parts of
     the answer."""

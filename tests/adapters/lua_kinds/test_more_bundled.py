@@ -13,7 +13,15 @@ from appliance.errors import AdapterFailed, BadAnswer
 from appliance.lua.running.worker_pool import WorkerPool
 from tests.adapters.lua_kinds.bench import start
 from tests.adapters.lua_kinds.simulators import Daikin, HomeWizardSocket, HueBridge, Sonos
-from tests.adapters.lua_kinds.sources import ANNA, FritzBox, Fronius, HomeWizardMeter, Ollama, Tibber
+from tests.adapters.lua_kinds.sources import (
+    ANNA,
+    FritzBox,
+    Fronius,
+    HomeWizardMeter,
+    HomeWizardSecond,
+    Ollama,
+    Tibber,
+)
 from tests.adapters.lua_kinds.vendor import Vendor, header
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -40,6 +48,28 @@ async def test_homewizard_meter_and_socket(pool: WorkerPool, tmp_path: Path) -> 
     it = await start(pool, tmp_path, None, Vendor({"/api": (403, "{}")}), "homewizard")
     with pytest.raises(AdapterFailed, match="the local API is off"):
         await it.poll()
+
+
+async def test_homewizard_over_version_2(pool: WorkerPool, tmp_path: Path) -> None:
+    device = HomeWizardSecond()
+    it = await start(pool, tmp_path, None, device, "homewizard")
+    with pytest.raises(AdapterFailed, match="pair it, and set token"):
+        await it.poll()
+    with pytest.raises(AdapterFailed, match="press the button of the device"):
+        await it.adapter.operations["pair"]({})
+    device.is_pressed = True
+    line = await it.adapter.operations["pair"]({})
+    assert line == f'token = "{device.token}"'
+    it = await start(pool, tmp_path, None, device, "homewizard", token=device.token)
+    shown = (await it.poll())["meter"].attributes
+    assert shown["power_consumption"] == {"value": -543, "unit": "W"} and shown["custom.homewizard.tariff"] == 2
+    assert shown["energy_total"]["value"] == pytest.approx(13779.338)
+    assert shown["custom.homewizard.gas"]["value"] == 2569.646 and it.dropped == [], "the newest meter counts"
+    device.about["product_type"], device.data["state_of_charge_pct"], device.data["cycles"] = "HWE-BAT", 50, 123
+    shown = (await it.poll())["meter"].attributes
+    assert (shown["battery"], shown["custom.homewizard.cycles"]) == (50, 123)
+    device.data = {}  # without a smart meter, each field is missing
+    assert (await it.poll())["meter"].attributes["state"] == "online"
 
 
 async def test_tibber(pool: WorkerPool, tmp_path: Path) -> None:

@@ -76,7 +76,7 @@ UNKNOWN_CODES: tuple[tuple[str, str, Answer, str], ...] = (
         r"without a list of light \(/clip/v2.*: status 404\)",
     ),
     ("homewizard", "/api/v1/state", (403, "{}"), "the local API is off"),
-    ("homewizard", "/api/v1/data", (404, "{}"), "has no version 1 of the local API"),
+    ("homewizard", "/api/v1/data", (404, "{}"), "so that version 2 is used"),
 )
 
 

@@ -1,8 +1,18 @@
--- HomeWizard: the P1 meter, energy sockets, kWh and water meters, over their local API. Switch on the API in the app.
+-- HomeWizard: the P1 meter, energy sockets, kWh and water meters, over version 1 of their local API. Switch on the API in
+-- the app.
 --
 --   [adapters.meter]
 --   type = "homewizard"
 --   base_url = "http://192.168.1.90"
+--
+-- Plug-In Batteries need version 2. P1 and kWh meters can also use it:
+--
+--   base_url = "https://192.168.1.90"
+--   fingerprint = "…"                                  # of the device's own certificate
+--   token = "…"
+--
+-- For the token, press the button of the device, then Pair on the page (Box), or call POST /adapters/meter/operations/pair:
+-- the answer contains the line to add.
 
 -- Return the sum of the tariffs, for firmware without a total.
 local function import_or_export(data, direction)
@@ -19,20 +29,35 @@ end
 local function from_other_meter(data, kind, unit)
   local found, latest
   for _, meter in ipairs(rows(data, "external")) do
-    local at, value = tonumber(meter.timestamp) or 0, meter.type == kind and measure(meter.value, unit, "total")
+    local at, value = tonumber((tostring(meter.timestamp):gsub("[^%d.]", ""))) or 0, meter.type == kind and measure(meter.value, unit, "total")
     if value and (not latest or at > latest) then found, latest = value, at end
   end
   return found
 end
 
 local ON = { [true] = "on", [false] = "off" }
-local REASONS = { [403] = "the local API is off; switch it on in the app, under the meter's settings" }
-local DATA_REASONS = { [403] = REASONS[403], [404] = "this HomeWizard has no version 1 of the local API, which this kind reads" }
+local REASONS = {
+  [401] = "the device does not know the token; pair it, and set token",
+  [403] = "the local API is off; switch it on in the app, under the meter's settings",
+}
+local DATA_REASONS = { [403] = REASONS[403], [404] = "this HomeWizard has no version 1 of the local API; set a token, so that version 2 is used" }
+local SECOND = { ["X-Api-Version"] = "2" }
+
+-- Return a measurement of version 2 with the names of version 1.
+local function read_second(ctx)
+  local data = {}
+  for name, value in pairs(ctx:fetch({ path = "/api/measurement", headers = SECOND }, nil, REASONS)) do
+    local energy = tostring(name):match("^energy_(.+)")
+    data[name], data[energy and "total_power_" .. energy or "active_" .. name] = value, value
+  end
+  return data
+end
 
 local function poll(ctx)
-  ctx.memory.about = ctx.memory.about or ctx:fetch("/api", "product_type", REASONS)
-  local about, data = ctx.memory.about, ctx:fetch("/api/v1/data", nil, DATA_REASONS)
-  local is_socket = about.product_type == "HWE-SKT"
+  local is_second = ctx.settings.token ~= nil
+  ctx.memory.about = ctx.memory.about or ctx:fetch({ path = "/api", headers = is_second and SECOND or nil }, "product_type", REASONS)
+  local about, data = ctx.memory.about, is_second and read_second(ctx) or ctx:fetch("/api/v1/data", nil, DATA_REASONS)
+  local is_socket = about.product_type == "HWE-SKT" and not is_second
   local info = { manufacturer = "HomeWizard", model = text(about.product_type), firmware = text(about.firmware_version), serial = text(about.serial) }
   local device = { id = is_socket and "socket" or "meter", kind = "Sensor", class = "meter", name = text(about.product_name, about.product_type), info = info }
   device.attributes = {
@@ -43,8 +68,9 @@ local function poll(ctx)
     ["custom.homewizard.water"] = measure(data.total_liter_m3, "m³", "total") or from_other_meter(data, "water_meter", "m³"),
     ["custom.homewizard.heat"] = from_other_meter(data, "heat_meter", "GJ"),
     ["custom.homewizard.water_flow"] = measure(data.active_liter_lpm, "l/min"), ["custom.homewizard.tariff"] = math.tointeger(data.active_tariff),
+    battery = data.state_of_charge_pct, ["custom.homewizard.cycles"] = data.cycles,
   }
-  if next(device.attributes) == nil and data.wifi_strength == nil then
+  if not is_second and next(device.attributes) == nil and data.wifi_strength == nil then
     error("the answer of /api/v1/data has no measurement of a HomeWizard", 0)
   end
   if is_socket then
@@ -60,10 +86,18 @@ local function command(ctx, device, asked)
   if answer.status ~= 200 then return nil, "the socket refuses with status " .. answer.status .. "; check its switch lock in the app" end
 end
 
+local function pair(ctx)
+  local answer = ctx:http { method = "POST", path = "/api/user", headers = SECOND, json = { name = "local/lares" } }
+  local token = part(answer.json).token
+  if type(token) ~= "string" then return nil, "press the button of the device, then repeat this within 30 seconds" end
+  return 'token = "' .. token .. '"'
+end
+
 return {
   name = "HomeWizard",
   settings = { base_url = { type = "string", required = true, description = 'its address, like "http://192.168.1.90"' } },
   poll_interval_secs = 5,
   poll = poll,
   command = command,
+  operations = { pair = { timeout_secs = 30, run = pair } },
 }

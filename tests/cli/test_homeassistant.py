@@ -451,6 +451,47 @@ def test_an_unavailable_device_is_unavailable_or_offline_in_lares(entities: Enti
     assert isinstance(made, Declared) and made.table["type"] == "any"
 
 
+@pytest.mark.parametrize(
+    ("entity_id", "before", "after", "guards"),
+    [
+        ("cover.blind", "open", "closed", ["ha.is_above(event.previous_value, 0)"]),
+        ("media_player.tv", "paused", "playing", ['event.previous_value == "paused"']),
+        ("media_player.tv", None, None, ["", ""]),
+        ("lock.door", ["locked", "jammed"], "unlocked", None),
+    ],
+)
+def test_the_old_state_of_a_trigger_is_tested(
+    entities: Entities, entity_id: str, before: Any, after: Any, guards: list[str] | None
+) -> None:
+    found = triggers.translate({"trigger": "state", "entity_id": entity_id, "from": before, "to": after}, entities)
+    assert guards is None or [each.guard for each in found] == guards
+
+
+def test_states_of_different_attributes_are_refused(entities: Entities) -> None:
+    trigger = {"trigger": "state", "entity_id": "media_player.tv", "from": "off", "to": "playing"}
+    with pytest.raises(NotTranslated, match="different attributes"):
+        triggers.translate(trigger, entities)
+
+
+def test_no_branch_runs_if_a_condition_cannot_be_translated(entities: Entities) -> None:
+    off = {"action": "light.turn_off", "target": {"entity_id": "light.hall"}}
+    held = {"condition": "state", "entity_id": "light.hall", "state": "on", "for": 60}
+    text = lua_of(entities, {"if": [held], "then": [off], "else": [off]})
+    assert 'if error("this condition is not translated; write it in Lua in this file") then' in text
+    text = lua_of(entities, {"repeat": {"while": [held], "sequence": [off]}}, off)
+    assert "do return end" in text
+
+
+def test_a_default_is_in_the_scale_of_home_assistant(entities: Entities) -> None:
+    found = templates.expression("{{ state_attr('light.hall', 'brightness') | float(5) }}", Scope(entities=entities))
+    assert found == 'ha.number(ctx, "mqtt:dev_lamp", "brightness", 5, 0.392157)'
+
+
+def test_a_template_for_an_unavailable_device_also_means_offline(entities: Entities) -> None:
+    found = templates.condition("{{ states('light.hall') != 'unavailable' }}", Scope(entities=entities))
+    assert '"unavailable"' in found and '"offline"' in found
+
+
 def test_a_delay_that_cannot_be_translated_ends_the_run(entities: Entities) -> None:
     assert "do return end" in lua_of(entities, {"delay": "{{ unknown }}"})
 

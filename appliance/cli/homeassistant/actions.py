@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from appliance.cli.homeassistant import conditions
+from appliance.cli.homeassistant.commands import number_value
 from appliance.cli.homeassistant.entities import TARGET_KEYS, Entities
 from appliance.cli.homeassistant.lua import literal, name, negated, quote
 from appliance.cli.homeassistant.not_translated import Disabled, NotTranslated, check_part
@@ -126,6 +127,8 @@ class Actions:
             self.statements.end_run("this condition")
         elif "delay" in action:
             self.statements.end_run("this delay")
+        elif {"while", "until"} & as_mapping(action.get("repeat")).keys():
+            self.statements.end_run("this repetition")
         elif "wait_template" in action or "wait_for_trigger" in action:
             self._waits.replace_by_delay(action)
 
@@ -167,13 +170,13 @@ class Actions:
         self.lines.return_if(negated(conditions.in_lua(action, self.statements.scope)))
 
     def _test(self, value: Any) -> str:
-        """Return the Lua expression for conditions. If a condition cannot be translated, write a comment, and use
-        `false` instead of the condition."""
+        """Return the Lua expression for conditions. If a condition cannot be translated, write a comment, and return
+        an expression that ends the run, because the other branch may be wrong, too."""
         try:
             return conditions.in_lua(value, self.statements.scope)
         except NotTranslated as reason:
             self.statements.skip(value, f"condition: {reason}")
-            return "false"
+            return 'error("this condition is not translated; write it in Lua in this file")'
 
     def _choose(self, action: Mapping[str, Any]) -> None:
         options = as_list(action["choose"])
@@ -215,7 +218,7 @@ class Actions:
         counts = mentions(repeat, "repeat.")
         end = "end"
         if "count" in repeat:
-            self.lines.open(f"for {index} = 1, {self.statements.value(repeat['count'])} do")
+            self.lines.open(f"for {index} = 1, {number_value(repeat['count'], self.statements.scope)} do")
         elif "for_each" in repeat and self._is_unrolled(repeat):
             self._unroll(repeat)
             self.statements.names, self._loops = names, self._loops - 1

@@ -32,8 +32,9 @@ def number_in_lua(target: Target | Variable, default: str | None = None) -> str:
     more = f", {default}" if default is not None else ""
     if isinstance(target, Variable):
         return f"ha.to_number({value_in_lua(target)}{more})"
-    made = f"ha.number(ctx, {quote(target.device_id)}, {quote(target.attribute)}{more})"
-    return made if target.factor == 1 else f"{made} / {target.factor:g}"
+    if target.factor != 1:
+        more = f", {default or 'nil'}, {target.factor:g}"
+    return f"ha.number(ctx, {quote(target.device_id)}, {quote(target.attribute)}{more})"
 
 
 def number_of(entities: Entities, entity_id: str, attribute: str | None) -> str:

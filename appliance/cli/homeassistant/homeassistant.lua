@@ -16,9 +16,14 @@ function ha.value(ctx, device_id, attribute)
   return value
 end
 
---- Return the value of an attribute as a number. If the value is unknown or not a number, return the default.
-function ha.number(ctx, device_id, attribute, default)
-  return ha.to_number(ha.value(ctx, device_id, attribute), default)
+--- Return the value of an attribute as a number, divided by the factor, if any. If the value is unknown or not a
+--- number, return the default.
+function ha.number(ctx, device_id, attribute, default, factor)
+  local number = ha.to_number(ha.value(ctx, device_id, attribute))
+  if number == nil then
+    return default
+  end
+  return factor and number / factor or number
 end
 
 --- Convert a text, number, or measurement to a number. Return the default for any other value.

@@ -204,7 +204,7 @@ class Translator:
         """Translate `is_state`, `is_state_attr`, or `has_value`."""
         if name == "is_state":
             entity_id, state = self._constants(arguments, 2)
-            states = listed(state)
+            states = state if isinstance(state, list) else [state]
             return _any([self._is_state(entity_id, each) for each in states])
         if name == "is_state_attr":
             entity_id, attribute, value = self._constants(arguments, 3)
@@ -221,7 +221,7 @@ class Translator:
                 comparison_in_lua(self._entities.compare(each, state)) for each in self._entities.members([entity_id])
             ]
             return f"({(' or ' if self._entities.is_any(entity_id, state) else ' and ').join(tests)})"
-        return comparison_in_lua(self._entities.compare(entity_id, state))
+        return _any([comparison_in_lua(self._entities.compare(entity_id, each)) for each in listed(state)])
 
     def _choose(self, test: nodes.Expr, values: list[nodes.Expr]) -> str:
         made = [*map(self.render, values), "false"] if values else ["true", "false"]

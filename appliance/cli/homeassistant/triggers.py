@@ -6,7 +6,7 @@ Trigger types and fields follow Home Assistant's documentation of triggers.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -125,26 +125,55 @@ def _state(value: Mapping[str, Any], entities: Entities) -> Iterator[Trigger]:
 
 def _state_of(value: Mapping[str, Any], entities: Entities, entity_id: str) -> Iterator[Trigger]:
     for_secs, attribute = duration(value), value.get("attribute")
-    target = entities.target(entity_id, attribute)
-    before = [state_test(entities, entity_id, attribute, each).value for each in as_list(value.get("from"))]
-    guard = _guard("event.previous_value", before)
-    excluded = [*as_list(value.get("not_to")), *as_list(value.get("not_from"))]
-    if any(each not in GONE for each in excluded if each is not None):
-        guards = [guard] if guard else []
-        for name, field in (("not_from", "event.previous_value"), ("not_to", "event.value")):
-            values = [state_test(entities, entity_id, attribute, each).value for each in as_list(value.get(name))]
-            guards += [f"not ({_guard(field, values)})"] if values else []
-        guard = " and ".join(guards)
+    target, test_of = entities.target(entity_id, attribute), partial(state_test, entities, entity_id, attribute)
     states = [each for each in listed(value.get("to")) if each is not None]
-    if len(states) == len(before) == 1 and target.domain in TWO_STATES and not attribute:
-        guard = ""  # the new state implies the old state, so no guard is necessary
-    if not states:
-        table = change_of(TRIGGER, target)
-        if for_secs and isinstance(target, Target):
+    before = [test_of(each) for each in as_list(value.get("from"))]
+    is_implied = len(states) == len(before) == 1 and target.domain in TWO_STATES and not attribute
+    guard = partial(_guard, value, [] if is_implied else before, test_of)
+    for watched in [] if states else _watched(target, before, attribute):
+        table = change_of(TRIGGER, watched)
+        if for_secs and isinstance(watched, Target):
             table["debounce_secs"] = whole(for_secs)
-        yield Trigger(table=table, guard=guard, entities=(entity_id,))
-    for test in entities.possible(partial(state_test, entities, entity_id, attribute, each) for each in states):
-        yield Trigger(table=table_of(TRIGGER, test, for_secs), guard=guard, entities=(entity_id,))
+        yield Trigger(table=table, guard=guard(watched), entities=(entity_id,))
+    for test in entities.possible(partial(test_of, each) for each in states):
+        yield Trigger(table=table_of(TRIGGER, test, for_secs), guard=guard(test.target), entities=(entity_id,))
+
+
+def _watched(target: Target | Variable, before: list[Comparison], attribute: str | None) -> list[Target | Variable]:
+    """Return the attributes or the variable whose changes fire the trigger."""
+    if before:
+        return list(dict.fromkeys(each.target for each in before))
+    if isinstance(target, Target) and target.domain == "media_player" and not attribute:
+        return [target, Target(target.device_id, "media_playback", target.domain)]
+    return [target]
+
+
+def _guard(
+    value: Mapping[str, Any],
+    before: list[Comparison],
+    test_of: Callable[[Any], Comparison],
+    target: Target | Variable,
+) -> str:
+    """Return the Lua condition for `from`, `not_from`, and `not_to` if the trigger watches this target."""
+    own = [each for each in before if each.target == target]
+    if before and not own:
+        raise NotTranslated("in Lares, the states in `from` and `to` belong to different attributes")
+    guards = [_any_holds("event.previous_value", own)] if own else []
+    for name, field in (("not_from", "event.previous_value"), ("not_to", "event.value")):
+        tests = [test_of(each) for each in as_list(value.get(name)) if each is not None and each not in GONE]
+        same = [each for each in tests if each.target == target]
+        guards += [f"not ({_any_holds(field, same)})"] if same else []
+    return " and ".join(guards)
+
+
+def _any_holds(field: str, tests: list[Comparison]) -> str:
+    made = [
+        f"{field} == {literal(each.value)}"
+        if each.test == "equals"
+        else f"ha.is_{each.test}({field}, {literal(each.value)})"
+        for each in tests
+    ]
+    return made[0] if len(made) == 1 else f"({' or '.join(made)})"
 
 
 def _returned(value: Mapping[str, Any], entities: Entities, entity_id: str) -> Trigger:
@@ -158,11 +187,6 @@ def _returned(value: Mapping[str, Any], entities: Entities, entity_id: str) -> T
     return Trigger(table=table_of(TRIGGER, online, duration(value)), entities=(entity_id,))
 
 
-def _guard(field: str, values: list[Any]) -> str:
-    tests = [f"{field} == {literal(each)}" for each in values]
-    return tests[0] if len(tests) == 1 else f"({' or '.join(tests)})" if tests else ""
-
-
 def _numeric_state(value: Mapping[str, Any], entities: Entities) -> Iterator[Trigger]:
     for_secs = duration(value)
     if value.get("value_template") is not None:
@@ -171,7 +195,8 @@ def _numeric_state(value: Mapping[str, Any], entities: Entities) -> Iterator[Tri
         raise NotTranslated("a trigger cannot use the height of the sun; instead, use sunset with an offset")
     for limit in (value[word] for word in ("above", "below") if value.get(word) is not None):
         if limit_of(limit) is None:
-            raise NotTranslated(f"the limit {limit} is another entity's state")
+            is_entity = "." in str(limit)
+            raise NotTranslated(f"the limit {limit} is {'another entity' if is_entity else 'not a number'}")
     for entity_id, limits in numeric_tests(entities, value):
         if not limits:
             raise NotTranslated("the trigger has neither `above` nor `below`")

@@ -6,8 +6,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from appliance import config
@@ -16,13 +15,17 @@ from appliance.cli.homeassistant.automation import TIMES
 from appliance.cli.homeassistant.config_files import import_files, import_locale
 from appliance.cli.homeassistant.entities import Entities
 from appliance.cli.homeassistant.hub_checks import find_faults
-from appliance.cli.homeassistant.installation import read_installation
+from appliance.cli.homeassistant.installation import Installation, read_installation
+from appliance.cli.homeassistant.lua_file import LuaFile
 from appliance.cli.homeassistant.records import Step, import_records, read_known_devices
 from appliance.cli.initial_config import read_template, write_config
+from appliance.cli.lua_pool import open_pool
 from appliance.cli.machine_zone import in_machine_zone
 from appliance.cli.owner import as_owner, as_owner_of_all, become_owner_of_both, give_new_files
 from appliance.cli.paths import HubPaths, config_folder, make_data_dir
 from appliance.cli.terminal import say
+from appliance.clock import Clock
+from appliance.config import Config
 from appliance.tables.plain_files import read_plain
 
 
@@ -32,8 +35,32 @@ def import_(arguments: argparse.Namespace) -> int:
     with as_owner_of_all(folder):
         installation = read_installation(folder)
     paths = HubPaths.of_process(arguments)
-    file, data_dir = paths.find_config(), paths.find_data_dir()
-    become_owner_of_both(file, data_dir)
+    asyncio.run(_import(installation, paths.find_config(), paths.find_data_dir()))
+    return os.EX_OK
+
+
+async def _import(installation: Installation, file: Path, data_dir: Path) -> None:
+    """Start the Lua workers while this process may still be root. Then switch to the owner of the home, and import on
+    another thread, so that the event loop can serve the workers."""
+    with as_owner(data_dir, file):
+        settings, _ = load_or_default(file)
+    async with open_pool(settings, Clock(), data_dir, file) as pool:
+        become_owner_of_both(file, data_dir)
+        loop = asyncio.get_running_loop()
+
+        def check(files: Sequence[LuaFile], settings: Config) -> Mapping[LuaFile, str]:
+            found = find_faults(files, settings, pool, (data_dir, file))
+            return asyncio.run_coroutine_threadsafe(found, loop).result()
+
+        await asyncio.to_thread(_import_all, installation, file, data_dir, check)
+
+
+def _import_all(
+    installation: Installation,
+    file: Path,
+    data_dir: Path,
+    check: Callable[[Sequence[LuaFile], Config], Mapping[LuaFile, str]],
+) -> None:
     with as_owner(data_dir):
         make_data_dir(data_dir)
         known = read_known_devices(data_dir)
@@ -49,10 +76,8 @@ def import_(arguments: argparse.Namespace) -> int:
     with as_owner(data_dir):
         steps += import_records(installation, entities, known, data_dir)
     with give_new_files(file.parent):
-        check = partial(find_faults, settings=settings, home=(data_dir, file))
-        steps += import_files(installation, entities, config_folder(file), lambda files: asyncio.run(check(files)))
+        steps += import_files(installation, entities, config_folder(file), lambda files: check(files, settings))
     _report(steps, entities)
-    return os.EX_OK
 
 
 def _report(steps: Sequence[Step], entities: Entities) -> None:

@@ -17,7 +17,7 @@ from appliance.store.disk import for_its_user, user_name
 ROOT = 0
 
 _IMPORTED_LATE = (
-    *(f"encodings.{each}" for each in ("ascii", "idna", "latin_1", "utf_8_sig")),
+    *(f"encodings.{each}" for each in ("ascii", "idna", "latin_1", "unicode_escape", "utf_8_sig")),
     *("concurrent.futures.thread", "ctypes", "difflib", "shutil"),
     *("argon2", "argon2.exceptions", "astral.sun", "croniter", "jinja2.ext"),
 )

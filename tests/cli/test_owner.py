@@ -142,6 +142,17 @@ def test_root_without_permission_gets_another_remedy_than_sudo(theirs: Path, ope
     assert re.fullmatch(r"lares: permission denied: \S+; give the owner of the home access to it\n", result.err)
 
 
+def test_an_import_by_root_translates_and_checks_as_the_owner_of_the_home(theirs: Path, open_folder: Path) -> None:
+    (open_folder / "ha").mkdir()
+    (open_folder / "ha" / "automations.yaml").write_text(
+        "- {alias: A, triggers: [{trigger: time, at: '07:00'}], conditions: [\"{{ 'a' == 'b' }}\"], actions: []}"
+    )
+    result = ended(theirs, "import", "homeassistant", str(open_folder / "ha"))
+    assert (result.code, result.err) == (0, ""), result
+    assert "imported  automation A" in result.out and "skipped" not in result.out
+    assert owners(theirs / "config") == {USER}
+
+
 @pytest.mark.parametrize("command", ["key list", "status", "clock trust"])
 def test_root_gets_a_command_for_a_data_folder_that_root_owns(theirs: Path, command: str) -> None:
     (theirs / "data").chmod(0o700)

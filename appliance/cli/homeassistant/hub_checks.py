@@ -12,7 +12,6 @@ from appliance.automations.conditions.kinds import parse_conditions
 from appliance.automations.triggers.kinds import parse_trigger
 from appliance.cli.homeassistant.lua_file import LuaFile
 from appliance.cli.homeassistant.not_translated import NotTranslated
-from appliance.cli.lua_pool import open_pool
 from appliance.cli.owner import as_owner
 from appliance.clock import Clock
 from appliance.config import Config
@@ -43,23 +42,24 @@ def check_condition(table: Mapping[str, Any], locale: Locale) -> None:
     _refuse([str(each).removeprefix("conditions[1].") for each in findings.faults])
 
 
-async def find_faults(files: Iterable[LuaFile], settings: Config, home: tuple[Path, ...]) -> dict[LuaFile, str]:
+async def find_faults(
+    files: Iterable[LuaFile], settings: Config, pool: WorkerPool, home: tuple[Path, ...]
+) -> dict[LuaFile, str]:
     """Check the files like `lares check` and `lares reload`. Return the faults of the files that the hub cannot
     load."""
     clock, runner = Clock(), settings.automations.runner
     texts = {_source_of(each): each for each in files}
-    async with open_pool(settings, clock, *home) as pool:
-        with as_owner(*home):
-            scenes = build_scene_catalog(settings.scenes, settings.root, pool, runner.default_max_concurrent)
-            automations = build_automation_catalog(
-                settings.automations, settings.root, pool.describe, settings.locale, clock
-            )
-            faults = [
-                *await _faults_in("automations", automations, texts),
-                *await _faults_in("scenes", scenes, texts),
-                *await _faults_in_scripts(pool, texts),
-                *(Fault(each.name, 0, "is larger than 1 MiB") for each in texts if len(each.text) > MAX_FILE_BYTES),
-            ]
+    with as_owner(*home):
+        scenes = build_scene_catalog(settings.scenes, settings.root, pool, runner.default_max_concurrent)
+        automations = build_automation_catalog(
+            settings.automations, settings.root, pool.describe, settings.locale, clock
+        )
+        faults = [
+            *await _faults_in("automations", automations, texts),
+            *await _faults_in("scenes", scenes, texts),
+            *await _faults_in_scripts(pool, texts),
+            *(Fault(each.name, 0, "is larger than 1 MiB") for each in texts if len(each.text) > MAX_FILE_BYTES),
+        ]
     found = defaultdict[str, list[str]](list)
     for each in sorted(faults):
         found[each.file].append(each.message)

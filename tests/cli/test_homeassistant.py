@@ -264,6 +264,16 @@ def test_an_id_in_another_file_is_not_used_again(home: Path, tmp_path: Path) -> 
     assert not (folder / "a.lua").exists()
 
 
+def test_an_older_common_module_is_kept_and_reported(home: Path, tmp_path: Path) -> None:
+    (tmp_path / "ha").mkdir()
+    (tmp_path / "ha" / "automations.yaml").write_text("- {alias: A, triggers: [], actions: []}")
+    module = home / "config" / "scripts" / "homeassistant.lua"
+    module.write_text("return {}")
+    result = bring(home, tmp_path / "ha")
+    assert f"skipped   script homeassistant: {module} differs from this version's" in result.out
+    assert module.read_text() == "return {}"
+
+
 WRONG_TYPES = {
     "input_boolean: 7": "configuration.yaml: input_boolean is not a YAML mapping, but 7",
     "timer: x": "configuration.yaml: timer is not a YAML mapping, but x",

@@ -70,10 +70,8 @@ def import_files(installation: Installation, entities: Entities, folder: Path, f
     taken["scripts"].add(MODULE.stem)
     results = [(label, _make(make)) for label, make in _makers(installation, entities, taken)]
     new = {made: None for _, made in results if isinstance(made, LuaFile) and not _exists(folder / made.path)}
-    if new and not _exists(folder / MODULE):
-        _write(folder / MODULE, _module(installation.locale))
+    steps = _import_module(folder / MODULE, _module(installation.locale)) if new else []
     faults = find_faults([*new])
-    steps: list[Step] = []
     for label, made in results:
         if isinstance(made, str):
             steps.append((False, f"{label}: {made}"))
@@ -87,6 +85,17 @@ def import_files(installation: Installation, entities: Entities, folder: Path, f
             steps.append((True, f"{label}: {folder / made.path}{parts}"))
             steps += [(False, f"{label}: {problem}") for problem in made.problems]
     return steps
+
+
+def _import_module(file: Path, text: str) -> list[Step]:
+    """Write the common module. If it exists and differs, for example because an older version wrote it, report it."""
+    if not _exists(file):
+        _write(file, text)
+        return []
+    if read_plain(file) == text.encode():
+        return []
+    hint = "if you did not change it, delete it and import again"
+    return [(False, f"script {MODULE.stem}: {file} differs from this version's; {hint}")]
 
 
 def _make(make: Callable[[], LuaFile]) -> LuaFile | str:

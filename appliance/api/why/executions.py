@@ -1,15 +1,26 @@
-"""Explains the executions and the file of an automation or a scene."""
+"""Explains a scene, and the executions and the file of an automation or a scene."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from appliance.api.why.explanation import LATEST, Decision, word_for
+from appliance.api.why.explanation import LATEST, ONE, Decision, Explanation, word_for
+from appliance.automations.names.home_names import HomeNames
 from appliance.clock import timestamp
 from appliance.history.execution_history import ExecutionEntry, ExecutionStatus
 from appliance.hub import Hub
 from appliance.lua.files.catalog import Catalog, LoadedFile
 from appliance.lua.running.executor import list_executions
+
+
+async def explain_scene(hub: Hub, id_: str, known: HomeNames) -> Explanation:
+    """Raise `NotFound` for an unknown id."""
+    file = hub.scenes.catalog.get(id_)
+    idle = [] if hub.scenes.list_runs(id_, ONE) else ["it has not run since the hub started"]
+    wrong = [fault.message for fault in known.inspect(file.source)]
+    now = describe_executions(hub, id_) or idle
+    summary = [*await describe_file(hub.scenes.catalog, file), *now, *wrong]
+    return Explanation(kind="scene", id=id_, summary=summary, decisions=await list_decisions(hub, "scene", id_))
 
 
 def describe_executions(hub: Hub, id_: str) -> list[str]:

@@ -10,9 +10,9 @@ from msgspec.structs import replace
 
 from appliance.api.why.automation import explain_automation
 from appliance.api.why.device import explain_device
+from appliance.api.why.executions import explain_scene
 from appliance.api.why.explanation import MAX_DECISIONS, Explanation, list_safe_mode
 from appliance.api.why.missing import explain_missing
-from appliance.api.why.scene import explain_scene
 from appliance.errors import NotFound
 from appliance.hub import Hub
 from appliance.tables.checks import nearest, suggest

@@ -320,7 +320,7 @@ class Hub:
             registry=self.registry,
             bus=self.bus,
             send=self.dispatcher.send,
-            scenes=lambda: {scene.id: scene.name for scene in self.scenes.list_scenes()},
+            scenes=lambda: {scene.id: scene.name for scene in self.scenes.catalog.list_definitions()},
             run_scene=self.scenes.execute,
             automations=lambda: {
                 view.definition.id: (view.definition.name, view.is_enabled) for view in self.automations.list_views()

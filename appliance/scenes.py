@@ -79,10 +79,6 @@ class Scenes(ExecutableFiles[Scene]):
     async def __aexit__(self, *_: object) -> None:
         await self.executor.__aexit__()
 
-    def list_scenes(self) -> list[Scene]:
-        """Return all scenes, sorted by id."""
-        return self.catalog.list_definitions()
-
     def execute(self, id_: str, chain: tuple[str, ...] = ()) -> Execution:
         """Start, queue, or drop the scene according to its mode. Return at once.
 

@@ -106,7 +106,7 @@ def _count_things(hub: Hub) -> dict[str, int]:
         "devices": len(hub.registry.list_devices()),
         "rooms": len(hub.registry.layout.rooms),
         "groups": len(hub.registry.layout.groups),
-        "scenes": len(hub.scenes.list_scenes()),
+        "scenes": len(hub.scenes.catalog.list_definitions()),
         "keys": len(hub.store.keys.list_all()),
         "automations": len(hub.automations.catalog.list_definitions()),
     }

@@ -66,7 +66,7 @@ class CompletionsApi(ApiResource):
     async def _encode_all(self) -> bytes:
         hub = self.hub
         names, layout = await hub.names.find_known(), hub.registry.layout
-        devices, scenes = hub.registry.list_devices(), hub.scenes.list_scenes()
+        devices, scenes = hub.registry.list_devices(), hub.scenes.catalog.list_definitions()
         return await asyncio.to_thread(_encode, names, devices, layout, scenes)
 
 

@@ -72,7 +72,7 @@ class OverviewApi(ApiResource):
             "units": UNITS,
             "rooms": hub.registry.list_rooms(),
             "groups": hub.registry.list_groups(),
-            "scenes": hub.scenes.list_scenes(),
+            "scenes": hub.scenes.catalog.list_definitions(),
             "automations": hub.automations.list_views(),
             "executions": list_executions(hub.executors),
             "adapters": hub.health.list_adapters(),

@@ -23,7 +23,7 @@ class ScenesApi(ApiResource):
     @route("GET", "/scenes", Role.READ, array_of(schemas.SCENE))
     async def list_all(self, call: Call) -> object:
         """Return every scene by id."""
-        return self.hub.scenes.list_scenes()
+        return self.hub.scenes.catalog.list_definitions()
 
     @route("POST", "/scenes/reload", Role.ADMIN, schemas.RELOADED, is_rate_limited=False)
     async def reload(self, call: Call) -> object:

@@ -56,7 +56,7 @@ async def _find_id(hub: Hub, word: str) -> str:
     id."""
     pairs = [
         *((view.definition.id, view.definition.name) for view in hub.automations.list_views()),
-        *((scene.id, scene.name) for scene in hub.scenes.list_scenes()),
+        *((scene.id, scene.name) for scene in hub.scenes.catalog.list_definitions()),
         *((device.id, device.name) for device in hub.registry.list_devices()),
     ]
     if any(word == id_ for id_, _ in pairs):

@@ -159,6 +159,7 @@ class Catalog(Generic[T]):
         return [self._files[id_] for id_ in sorted(self._files)]
 
     def list_definitions(self) -> list[T]:
+        """Return all definitions, sorted by id."""
         return [self._files[id_].definition for id_ in sorted(self._files)]
 
     async def load(self) -> None:

@@ -8,11 +8,15 @@ from collections.abc import Mapping
 from appliance.adapters.confirmation import describe_value, equals_rounded
 from appliance.adapters.mqtt.platforms.entity import Entity
 from appliance.adapters.mqtt.platforms.intent import Intent
+from appliance.adapters.mqtt.platforms.numbers import stated_number
 from appliance.adapters.mqtt.platforms.payloads import Update
 from appliance.home.values import Value
 
 SUPPRESS_SECS = 1.0
 """Seconds after a command during which contradicting states are held back. A longer fade extends this time."""
+
+MAX_STEP_PART = 0.95
+"""The reported number may differ from the expected number by less than this part of a step."""
 
 _COLORS = ("color_xy", "color_hs", "color_rgb")
 
@@ -32,6 +36,7 @@ class PendingCommand:
         self._until = now + max(SUPPRESS_SECS, transition_secs or 0.0)
         self._kept: dict[str, Value] = {}
         self._fails = intent.fails
+        self._step = intent.step
         self._are_values_current = False
         self.has_failed = False
 
@@ -53,7 +58,7 @@ class PendingCommand:
             return update
         passed: dict[str, Value] = {}
         for key, value in update.items():
-            if key in self._expected and value not in self._fails and not equals_rounded(self._expected[key], value):
+            if key in self._expected and value not in self._fails and not self._equals(self._expected[key], value):
                 self._kept[key] = value
             else:
                 self._kept.pop(key, None)
@@ -101,4 +106,13 @@ class PendingCommand:
     def _is_shown(self, key: str, expected: Value, attributes: Mapping[str, Value]) -> bool:
         if key in _COLORS and key not in attributes and "color_mode" in attributes:
             return True  # the colour is reported in another notation
-        return key in attributes and equals_rounded(expected, attributes[key])
+        return key in attributes and self._equals(expected, attributes[key])
+
+    def _equals(self, expected: Value, seen: Value) -> bool:
+        """Return whether a value equals the expected value, apart from rounding in the device."""
+        if self._step is None or not equals_rounded(expected, seen):
+            return equals_rounded(expected, seen)
+        first, second = (
+            stated_number(each.get("value") if isinstance(each, dict) else each) for each in (expected, seen)
+        )
+        return first is None or second is None or abs(first - second) < self._step * MAX_STEP_PART

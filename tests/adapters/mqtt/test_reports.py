@@ -514,6 +514,51 @@ async def test_a_command_ends_at_once_when_its_device_fails(
         await loop.processor.commands.run(connection, "mqtt:x", command)
 
 
+COVER = {"state_topic": "m", "position_topic": "s", "set_position_topic": "p", "command_topic": "c"}
+UNANSWERED: list[tuple[str, dict[str, Any], str, Command, tuple[str, str] | None]] = [
+    ("number", {**STATE, "command_topic": "c"}, "8",
+     Command(capability="custom.mqtt.x", action="set", value=9), None),
+    ("climate", {"temperature_state_topic": "s", "temperature_command_topic": "c"}, "22.5",
+     Command(capability="target_temperature", action="set", value={"value": 23, "unit": "°C"}), None),
+    ("climate", {"temperature_state_topic": "s", "temperature_command_topic": "c", "temperature_unit": "F"}, "70",
+     Command(capability="target_temperature", action="set", value={"value": 71, "unit": "°F"}), None),
+    ("climate", {"temperature_state_topic": "s", "temperature_command_topic": "c", "temp_step": 0.1}, "22.5",
+     Command(capability="target_temperature", action="set", value={"value": 22.6, "unit": "°C"}), None),
+    ("humidifier", {"command_topic": "c", "target_humidity_state_topic": "s", "target_humidity_command_topic": "h"},
+     "45", Command(capability="custom.mqtt.target_humidity", action="set", value=46), None),
+    ("cover", COVER, "50", Command(capability="cover_position", action="open"), ("m", "closing")),
+    ("cover", COVER, "50", Command(capability="cover_position", action="open"), ("s", "49")),
+    ("cover", COVER, "50", Command(capability="cover_position", action="set", value=20), ("m", "opening")),
+    ("valve", {**STATE, "command_topic": "c"}, "open",
+     Command(capability="custom.mqtt.x", action="set", value="closed"), ("s", "opening")),
+]  # fmt: skip
+"""Each row: the component, its keys, the state before the command, the command, and the topic and text of a reaction
+that does not confirm the command."""
+
+
+@pytest.mark.parametrize(("component", "keys", "before", "command", "reaction"), UNANSWERED)
+async def test_one_step_or_a_wrong_direction_does_not_confirm_a_command(
+    clock: VirtualClock,
+    component: str,
+    keys: dict[str, Any],
+    before: str,
+    command: Command,
+    reaction: tuple[str, str] | None,
+) -> None:
+    loop = message_loop(clock)
+    announce(loop, config(f"{component}/x", **keys, unique_id="x"))
+    receive(loop, "s", before.encode())
+
+    class Stubborn:
+        async def publish(self, message: Outgoing) -> None:
+            if reaction is not None:
+                receive(loop, reaction[0], reaction[1].encode())
+
+    connection: Any = Stubborn()
+    with pytest.raises(BadAnswer, match=r"was sent .* but shows .* after 5 s"):
+        await clock.run(loop.processor.commands.run(connection, "mqtt:x", command))
+
+
 async def test_slats_can_be_open_in_the_middle(clock: VirtualClock) -> None:
     loop = message_loop(clock)
     announce(

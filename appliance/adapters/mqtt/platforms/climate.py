@@ -47,10 +47,11 @@ class Climate(Regulated):
         self.add_temperature(temperatures)
         for end in ("low", "high"):
             key = f"custom.mqtt.target_temperature_{end}"
-            self.add_value(key, f"temperature_{end}", number_parser(key), {"type": "number", **temperatures})
+            schema: dict[str, Value] = {"type": "number", **temperatures}
+            self.add_value(key, f"temperature_{end}", number_parser(key), schema, step=self.temperature_step)
         key, humidities = "custom.mqtt.target_humidity", self.range_of("humidity", 30, 99)
-        schema: dict[str, Value] = {"type": "number", "unit": "%", **humidities}
-        self.add_value(key, "target_humidity", number_parser(key), schema)
+        schema = {"type": "number", "unit": "%", **humidities}
+        self.add_value(key, "target_humidity", number_parser(key), schema, step=1)
         modes: list[Value] = [mode for mode in self.config.texts("modes", _MODES) if mode in _MODES]
         parse = WordParser({mode: mode for mode in _MODES}, "hvac_mode", keeps=False)
         self.add_value("hvac_mode", "mode", parse, {"values": modes})

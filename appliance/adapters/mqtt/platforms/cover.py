@@ -139,20 +139,31 @@ class Cover(Entity):
     def _begins(self, target: int) -> Callable[[Entity], bool]:
         """Return a function that checks whether the cover moves or has reached the target."""
         before, motion_before = self.attributes.get("cover_position"), self.motion
+        ways: tuple[str, ...] = ("opening", "closing")
+        if target in (0, 100) or (isinstance(before, int) and before != target):
+            opens = target == 100 or (target != 0 and isinstance(before, int) and before < target)
+            ways = ("opening",) if opens else ("closing",)
 
         def begins(entity: Entity) -> bool:
             motion = entity.motion if isinstance(entity, Cover) else ""
             if entity is not self and motion == motion_before:
                 motion = ""  # the new entity object still has the old motion
-            if motion in ("opening", "closing") or has_moved(entity, "cover_position", before, target):
+            if motion in ways or has_moved(entity, "cover_position", before, target):
                 return True
             return motion == ("open" if target == 100 else "closed") and target in (0, 100)
 
         return begins
 
 
+_MOTIONS = {"open": "opening", "closed": "closing"}
+
+
 def has_moved(entity: Entity, attribute: str, before: Value, target: Value) -> bool:
-    """Return whether the attribute has changed or has the target value. An unknown value does not confirm a
-    movement."""
+    """Return whether the attribute has the target value, or has changed towards it. An unknown value does not confirm
+    a movement."""
     value = entity.attributes.get(attribute)
+    if isinstance(value, int) and isinstance(before, int) and isinstance(target, int):
+        return value == target or (value - before) * (target - before) > 0
+    if isinstance(target, str):
+        return value in (target, _MOTIONS.get(target))
     return value is not None and (value == target or value != before)

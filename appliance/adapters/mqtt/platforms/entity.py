@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from appliance.adapters.mqtt.announcements.announcement import Announcement
 from appliance.adapters.mqtt.fields import AnnouncedFields, is_unreadable
@@ -254,6 +255,7 @@ class Entity:
         *,
         to_payload: Callable[[Any], Any] = lambda value: value,
         to_shown: Callable[[Any], Value] = lambda payload: payload,
+        step: float | None = None,
     ) -> None:
         """Read an attribute at `<name>_state_topic`. If a schema is given, the attribute can also be set at
         `<name>_command_topic`.
@@ -267,7 +269,7 @@ class Entity:
         def write(entity: Entity, command: Command) -> Intent:
             payload = to_payload(command.value)
             shows = {attribute: to_shown(payload)} if is_shown else {}
-            return entity.intent(f"{name}_command", payload, shows, value=payload)
+            return replace(entity.intent(f"{name}_command", payload, shows, value=payload), step=step)
 
         templates = f"{name}_state_template", f"{name}_value_template", "value_template"
         self.add_reader(f"{name}_state_topic", parse, *templates, reports=(attribute,))

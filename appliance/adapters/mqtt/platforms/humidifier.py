@@ -18,7 +18,7 @@ class Humidifier(Regulated):
         self.add_reader("state_topic", WordParser(words, "power"), "state_value_template", reports=("power",))
         key, schema = "custom.mqtt.target_humidity", self.range_of("humidity", 0, 100)
         parse = self.or_reset("humidity", number_parser(key, plain_number))
-        self.add_value(key, "target_humidity", parse, {"type": "number", "unit": "%", **schema})
+        self.add_value(key, "target_humidity", parse, {"type": "number", "unit": "%", **schema}, step=1)
         self.add_current("humidity", "%")
         self.add_modes(self.config.texts("modes"))
         if self.can("command"):  # offer the power last, because the first offer represents the entity

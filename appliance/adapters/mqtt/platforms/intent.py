@@ -18,13 +18,15 @@ class Intent(Struct, frozen=True, kw_only=True):
 
     If `shows` is missing, the command is complete when it is sent. If `begins` is given, the command is complete when
     `begins` returns true for the entity. If the entity was announced again, `begins` gets the new entity object.
-    `fails` contains the states of a failed command.
+    `fails` contains the states of a failed command. If `step` is given, a number must be within less than one step of
+    the expected number.
     """
 
     messages: tuple[Outgoing, ...]
     shows: Update = field(default_factory=dict)
     begins: Callable[[Any], bool] | None = None
     fails: tuple[str, ...] = ()
+    step: float | None = None
 
 
 class Offer(Struct, frozen=True, kw_only=True, gc=False):

@@ -11,12 +11,21 @@ from appliance.adapters.mqtt.platforms.payloads import Update, is_unknown
 from appliance.home.commands import Command
 from appliance.home.values import Value
 
+USUAL_STEPS = {"°C": 0.5, "°F": 1}
+"""The steps of a target temperature without an announced step, by unit."""
+
 
 class Regulated(Entity):
     """An entity with a measurement, a target, and modes, each with its own topics."""
 
     def setup(self) -> None:
         self.unit = "°F" if self.config.text("temperature_unit", "C").upper().startswith("F") else "°C"
+
+    @property
+    def temperature_step(self) -> float:
+        """The announced step of the target temperature, or the usual step."""
+        step = self.config.number("temp_step", 0)
+        return step if step > 0 else USUAL_STEPS[self.unit]
 
     def add_power(self) -> None:
         """Offer commands to switch the device on and off. The device does not report its power."""
@@ -30,7 +39,7 @@ class Regulated(Entity):
         """Read the target temperature, and offer to set it, in the announced unit."""
         key, measure = "target_temperature", measured_in(self.unit)
         self.add_value(key, "temperature", number_parser(key, measure), {"unit": self.unit, **schema},
-                 to_shown=measure,
+                 to_shown=measure, step=self.temperature_step,
                  to_payload=lambda value: plain_number(value["value"]))  # fmt: skip
 
     def range_of(self, name: str, low: float, high: float) -> dict[str, Value]:

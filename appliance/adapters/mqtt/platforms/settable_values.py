@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import UTC, date, datetime, time, tzinfo
 from zoneinfo import ZoneInfo
 
+from msgspec.structs import replace
+
 from appliance.adapters.mqtt.platforms.entity import Entity
 from appliance.adapters.mqtt.platforms.intent import Intent
 from appliance.adapters.mqtt.platforms.numbers import plain_number, read_number
@@ -74,7 +76,8 @@ class Number(SettableValue):
 
     def set_value(self, command: Command) -> Intent:
         value = plain_number(command.value)
-        return self.intent("command", value, {self.custom_key: value}, value=value)
+        intent = self.intent("command", value, {self.custom_key: value}, value=value)
+        return replace(intent, step=self.schema().get("step"))
 
 
 class Select(SettableValue):

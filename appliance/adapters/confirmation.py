@@ -37,6 +37,9 @@ MOVING: Mapping[str, tuple[str, ...]] = {"open": ("open", "opening"), "close": (
 _TOLERANCES = {"r": 8, "g": 8, "b": 8, "hue": 4, "saturation": 4, "x": 0.03, "y": 0.03}
 """The accepted difference for each component of a colour."""
 
+_MAX_TOLERANCES: Mapping[Value, float] = {"°C": 0.45, "°F": 0.95}
+"""The highest accepted difference by unit. It is less than the usual step of a target temperature."""
+
 COVER_CAPABILITIES = ("cover_position", "cover_tilt")
 DOORS = ("door", "garage_door")
 
@@ -117,7 +120,8 @@ def equals_rounded(expected: Value, seen: Value) -> bool:
         if "unit" in expected:
             if expected["unit"] != seen.get("unit"):
                 return False
-            return _is_within(expected["value"], seen.get("value"), abs(expected["value"]) * 0.02 + 0.051)
+            tolerance = min(abs(expected["value"]) * 0.02 + 0.051, _MAX_TOLERANCES.get(expected["unit"], math.inf))
+            return _is_within(expected["value"], seen.get("value"), tolerance)
         return all(_is_within(value, seen.get(key), _TOLERANCES.get(key, 0)) for key, value in expected.items())
     if is_number(expected) and is_number(seen):
         return _is_within(expected, seen, 1 if abs(expected) > 2 else 0.01)

@@ -258,18 +258,26 @@ async def test_a_reload_under_a_hundred_executions_loses_no_execution(tmp_path: 
         assert (await app.post("/scenes/many/execute")).json["error"].endswith("the new one")
 
 
-async def test_a_queued_execution_runs_the_text_from_the_time_of_its_trigger(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_deleted", [True, False])
+async def test_a_queued_execution_runs_the_loaded_text_and_never_a_deleted_file(
+    tmp_path: Path, *, is_deleted: bool
+) -> None:
     wait = "repeat ctx:sleep(0.01) until ctx:get_room('open')"
-    write(tmp_path, {"scenes/q.lua": scene("q", f"{wait}\n    ctx:log('info', 'old')", mode='"queued"')})
+    write(tmp_path, {"scenes/q.lua": scene("q", wait, mode='"queued"')})
     async with open_app(root=tmp_path) as app:
         first = asyncio.ensure_future(app.post("/scenes/q/execute"))
         await until(lambda: app.hub.scenes.figures()["running"] == 1)
         assert (await app.post("/scenes/q/execute")).status == 202
-        (tmp_path / "config/scenes/q.lua").unlink()
-        assert await reload(app) == done(0)
+        if is_deleted:
+            (tmp_path / "config/scenes/q.lua").unlink()
+        else:
+            write(tmp_path, {"scenes/q.lua": scene("q", "error('the new text')", mode='"queued"')})
+        assert await reload(app) == done(0 if is_deleted else 1)
         await app.post("/rooms", {"id": "open", "name": "Open"})
         assert (await first).status == 200
-        await until(lambda: app.hub.scenes.figures()["ended"]["ok"] == 2)
+        result = "skipped" if is_deleted else "error"
+        await until(lambda: app.hub.scenes.figures()["ended"][result] == 1)
+        assert app.hub.scenes.figures()["ended"]["ok"] == 1
 
 
 async def test_all_scripts_are_compiled_and_no_script_is_run(lua: App, tmp_path: Path) -> None:

@@ -18,6 +18,10 @@ from appliance.tables.fields import Settings, key, rows
 
 MAX_LOCAL_ID_CHARS = 128
 
+MAX_LISTED = 10
+"""Maximum number of listed unknown names in an observation. An observation can have thousands, and the search for a
+similar name is slow."""
+
 _BOUNDS: Mapping[str, Mapping[str, Any]] = {
     "percentage": {"min": 0, "max": 100},
     "color_temperature": {"min": KELVIN_RANGE[0], "max": KELVIN_RANGE[1], "unit": "kelvin"},
@@ -104,12 +108,15 @@ class VirtualDevice(Settings, frozen=True, kw_only=True):
         )
 
     def check(self, attributes: Mapping[str, Value]) -> dict[str, Value]:
-        """Return these attributes in canonical form. Raise `Invalid` with all attributes that the device cannot
-        have."""
+        """Return these attributes in canonical form. Raise `Invalid` if the device cannot have one of them. At most
+        `MAX_LISTED` unknown names are listed."""
         dropped: Dropped = {}
         own = {name: value for name, value in attributes.items() if name in self.attributes}
         valid = check_attributes(own, {}, dropped)
-        faults = [self._unknown(name) for name in attributes if name not in own]
+        unknown = [name for name in attributes if name not in own]
+        faults = [self._unknown(name) for name in unknown[:MAX_LISTED]]
+        if len(unknown) > MAX_LISTED:
+            faults.append(f"{len(unknown) - MAX_LISTED} further names are not attributes of '{self.id}'")
         faults += [f"{name} {reason}" for name, reason in dropped.items()]
         faults += [fault for name, value in valid.items() if (fault := self._fault(name, value)) is not None]
         if faults:

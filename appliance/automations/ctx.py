@@ -9,6 +9,8 @@ from contextlib import AbstractContextManager, suppress
 from functools import partial
 from typing import Any
 
+import orjson
+
 from appliance.adapters.dispatch import Dispatcher, Status
 from appliance.automations.ctx_arguments import (
     check_notification,
@@ -32,7 +34,7 @@ from appliance.home.json_shapes import DEVICE, GROUP, ROOM
 from appliance.home.model import Device
 from appliance.home.registry import Registry
 from appliance.home.texts import MAX_ID_CHARS
-from appliance.home.values import Value
+from appliance.home.values import Value, to_bytes
 from appliance.lua.running.context import Context, CtxFunction
 from appliance.tables.json_schema import Shape
 
@@ -150,9 +152,14 @@ class CtxMethods:
         await self._clock.sleep(seconds)
 
     async def _list(self, shape: Shape, find: _Find, _: Context, name: str, *__: None) -> list[Any]:
-        """Return the list in the given shape. Raise `NotFound` for an unknown room or group."""
+        """Return the list in the given shape, encoded. Raise `NotFound` for an unknown room or group.
+
+        Encoded objects need no garbage collections. The objects of 2,000 devices in 16 lists at once would make a
+        collection block the loop for 200 ms.
+        """
         shown: list[Any] = []
-        await in_steps(self._clock, map(shown.append, map(shape, find(name))))
+        encoded = (orjson.Fragment(to_bytes(shape(each))) for each in find(name))
+        await in_steps(self._clock, map(shown.append, encoded))
         return shown
 
     async def _run_scene(self, context: Context, id_: str, *_: None) -> list[Mapping[str, Any]]:

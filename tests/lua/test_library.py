@@ -4,10 +4,12 @@ definitions, and Lua."""
 from __future__ import annotations
 
 import json
+import gc
 import re
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any
 
+import orjson
 import pytest
 from lupa import lua54
 
@@ -99,11 +101,17 @@ GIVEN: tuple[tuple[str, tuple[Any, ...], str], ...] = (
 )
 
 
+async def test_the_collector_tracks_no_object_of_a_list(context: Context) -> None:
+    """A collection during several lists of 2,000 devices would block the loop."""
+    for name in ("list_devices", "list_rooms", "list_groups"):
+        assert not any(map(gc.is_tracked, await context.call(name, (None,))))
+
+
 @pytest.mark.parametrize(("name", "arguments", "type_"), GIVEN)
 async def test_results_of_ctx_have_the_fields_of_their_class(
     context: Context, name: str, arguments: tuple[Any, ...], type_: str
 ) -> None:
-    given = await context.call(name, arguments)
+    given = orjson.loads(orjson.dumps(await context.call(name, arguments)))
     table = given[0] if isinstance(given, list) else given
     assert set(table) == set(LIBRARY.classes[type_])
     block = library.STUB.read_text().split(f"function Context:{name}(")[0].rsplit("\n\n", 1)[-1]

@@ -3,8 +3,8 @@ definitions, and Lua."""
 
 from __future__ import annotations
 
-import json
 import gc
+import json
 import re
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any

@@ -106,6 +106,7 @@ class VirtualAdapter(Adapter):
         if attributes is None and event is None:
             raise MalformedRequest("the operation observe needs attributes, an event, or both")
         device = self._device(device_id)
+        await wait_for_short_turn()  # the check of hundreds of attributes takes milliseconds
         shown, happened = _check_all(device, attributes, event, payload.get("data"))
         await self._have_devices.wait()
         async with self.gate.lock([device_id]):

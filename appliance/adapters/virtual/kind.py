@@ -18,7 +18,7 @@ from appliance.tables.fields import Settings, key, rows
 
 MAX_LOCAL_ID_CHARS = 128
 
-MAX_LISTED = 10
+MAX_LISTED = 3
 """Maximum number of listed unknown names in an observation. An observation can have thousands, and the search for a
 similar name is slow."""
 

@@ -169,7 +169,8 @@ async def serve_reporting_lamp(_: list[str]) -> None:
 async def serve_rule(arguments: list[str]) -> None:
     """Whenever the strip pushes, request a command from a Lua worker, read the lamp, and write its changed state.
 
-    The worker is a process with bare lupa, connected by a pipe. Print the process id.
+    The worker is a process with bare lupa, connected by a pipe. Like the hub's worker, it receives the event and
+    sends the command as JSON. Print the process id.
     """
     strip, lamp = map(int, arguments)
     url = f"http://127.0.0.1:{lamp}/elgato/lights"
@@ -181,22 +182,32 @@ async def serve_rule(arguments: list[str]) -> None:
         await pushes.receive()
         _print_line(os.getpid())
         async for push in pushes:
-            worker.stdin.write(b"%d\n" % _PUSH.decode(push.data).state.bri)
-            brightness = int(await worker.stdout.readline())
+            event = {
+                "device_id": "strip:light",
+                "attribute": "brightness",
+                "value": _PUSH.decode(push.data).state.bri,
+            }
+            worker.stdin.write(orjson.dumps(event) + b"\n")
+            command = orjson.loads(await worker.stdout.readline())
             async with session.get(url) as answer:
                 state = orjson.loads(await answer.read())
-            state["lights"][0]["brightness"] = brightness
+            state["lights"][0][command["capability"]] = command["value"]
             async with session.put(url, json=state) as answer:
                 orjson.loads(await answer.read())
 
 
-RULE_WORKER = """
-import sys
+RULE_WORKER = '''
+import orjson, sys
 from lupa.lua54 import LuaRuntime
-rule = LuaRuntime().eval("function(brightness) return brightness * 100 // 255 end")
+lua = LuaRuntime()
+rule = lua.eval("""function(command, event)
+  command("lamp:light", { capability = "brightness", action = "set", value = event.value * 100 // 255 })
+end""")
+def command(device_id, arguments):
+    print(orjson.dumps({"device_id": device_id, **arguments}).decode(), flush=True)
 for line in sys.stdin:
-    print(rule(int(line)), flush=True)
-"""
+    rule(command, lua.table_from(orjson.loads(line)))
+'''
 
 
 class _ReportingLamp(LightSimulator):

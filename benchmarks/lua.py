@@ -2,9 +2,9 @@
 and endless loops.
 
 The floor is the cost of the same work in a minimal program. For an event at a lamp, this program decodes the strip's
-push, and sends the brightness through a pipe to a worker with bare lupa. Like the hub, the program then reads and
-writes the lamp with aiohttp. The program's worker has no sandbox, no limits, and normal priority. The hub's worker
-has low priority, so measure the ratio on an idle machine.
+push, and sends the event as JSON through a pipe to a worker with bare lupa. The worker answers with a command as
+JSON. Like the hub, the program then reads and writes the lamp with aiohttp. The program's worker has no sandbox, no
+limits, and normal priority. The hub's worker has low priority, so measure the ratio on an idle machine.
 """
 
 from __future__ import annotations

@@ -37,8 +37,15 @@ class HubPaths(Struct, frozen=True, kw_only=True):
     def find_config(self, *, is_new: bool = False) -> Path:
         """Return the path of the configuration file, which may be missing.
 
-        If a named file is missing, raise `StartFailed`, unless the caller writes it (`is_new`).
+        If the file is a link without a target, raise `StartFailed`. If a named file is missing, raise `StartFailed`,
+        unless the caller writes it (`is_new`).
         """
+        file = self._find_config(is_new)
+        if file.is_symlink() and not file.exists():
+            raise StartFailed(_no_config(file), os.EX_CONFIG)
+        return file
+
+    def _find_config(self, is_new: bool) -> Path:
         named = self._find_named_config()
         if named is not None:
             if not is_new or os.path.lexists(named):
@@ -98,6 +105,8 @@ class HubPaths(Struct, frozen=True, kw_only=True):
 
 
 def _no_config(file: Path) -> str:
+    if file.is_symlink():
+        return f"{file} is a link to a missing file; restore that file, or remove the link"
     return f"there is no configuration file {file}"
 
 

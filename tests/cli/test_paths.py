@@ -57,6 +57,19 @@ def test_the_configuration_is_found_by_flag_environment_systemd_working_folder_e
     assert hub_paths(tmp_path, config=flag, environment=environment).find_config() == tmp_path / found
 
 
+@pytest.mark.parametrize("flag", [None, f"here/{CONFIG}"])
+def test_all_commands_refuse_a_link_to_a_missing_configuration_file(tmp_path: Path, flag: str | None) -> None:
+    link = tmp_path / "here" / CONFIG
+    link.parent.mkdir(parents=True)
+    link.symlink_to(tmp_path / "not-mounted.toml")
+    asked = hub_paths(tmp_path, config=flag)
+    for find in (asked.find_config, asked.need_config, lambda: asked.find_config(is_new=True)):
+        with pytest.raises(StartFailed) as failed:
+            find()
+        assert str(failed.value) == f"{link} is a link to a missing file; restore that file, or remove the link"
+        assert failed.value.exit_code == os.EX_CONFIG
+
+
 DATA_CASES: list[tuple[str | None, dict[str, str], list[str], str]] = [
     ("a", {"LARES_DATA_DIR": "b", "STATE_DIRECTORY": "var"}, ["here/data/x"], "a"),
     (None, {"LARES_DATA_DIR": "b", "STATE_DIRECTORY": "var"}, ["here/data/x"], "b"),

@@ -138,7 +138,9 @@ class AutomationStates:
 
     def of(self, id_: str) -> AutomationState:
         """Return the automation's state. Create the state for a new automation."""
-        return self._states.setdefault(id_, AutomationState())
+        if (state := self._states.get(id_)) is None:
+            state = self._states[id_] = AutomationState()
+        return state
 
     def switch_all(self, enabled: Mapping[str, bool]) -> None:
         """For automations without a stored switch, apply the field `enabled` from their files."""

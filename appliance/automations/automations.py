@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AsyncExitStack
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -18,10 +17,11 @@ from appliance.automations.definition import AutomationDefinition, automation_pa
 from appliance.automations.engine import Engine
 from appliance.automations.environment import Environment
 from appliance.automations.names.home_names import HomeNames
+from appliance.automations.policy import NEVER_BEGAN
 from appliance.automations.safe_mode import SAFE_SECS, SafeMode
 from appliance.automations.timers import NO_DEVICES
 from appliance.clock import Clock
-from appliance.history.execution_history import ExecutionEntry
+from appliance.history.execution_history import ExecutionEntry, ExecutionResult
 from appliance.history.period import Period
 from appliance.home.bus import Bus
 from appliance.home.events import AdapterStarted, Event
@@ -113,6 +113,12 @@ class Automations(ExecutableFiles[AutomationDefinition]):
     def list_views(self) -> list[View]:
         return [self._view(definition) for definition in self.catalog.list_definitions()]
 
+    def find_last_result(self, id_: str) -> ExecutionResult | Run | None:
+        """If the newest decision prevented a run, return this decision. Otherwise, return the last run, which may
+        have been before the hub's last start."""
+        newest = self.executor.history.find_newest_result(id_)
+        return newest if newest is not None and newest.status in NEVER_BEGAN else self.states.of(id_).run
+
     def list_timed_views(self) -> Iterator[View]:
         """Return each view with the next due time and the newest execution, computed on demand."""
         return (
@@ -152,9 +158,6 @@ class Automations(ExecutableFiles[AutomationDefinition]):
         """Return at most the next ten times at which the automation is due, in order."""
         self.catalog.get(id_)
         return self.due_times.list_next(id_)
-
-    def figures(self) -> dict[str, Any]:
-        return {**super().figures(), "each": self.due_times.figures()}
 
     def _use_loaded_files(self) -> None:
         """Use the loaded files. An unchanged trigger keeps its waits and its schedule."""

@@ -49,18 +49,23 @@ class DueTimes:
             for device_id, wait in sorted(active.waits.items())
         ]
 
-    def figures(self) -> dict[str, Any]:
-        figures = {}
-        for id_, active_triggers in sorted(self._active.items()):
-            run = self._states.of(id_).run
-            figures[id_] = {
-                "armed": self._states.of(id_).is_enabled,
-                "waiting": any(active.waits for active in active_triggers),
-                "next_fire": _shown(self._next_fire(active_triggers)),
-                "last_run": _shown(None if run is None else run.executed_at),
-                "braked_secs": self._brake.paused_secs(id_),
-            }
-        return figures
+    def figures_of(self, id_: str) -> dict[str, Any]:
+        active_triggers, state = self._active.get(id_, ()), self._states.of(id_)
+        return {
+            "armed": state.is_enabled,
+            "waiting": any(active.waits for active in active_triggers),
+            "next_fire": _shown(self._next_fire(active_triggers)),
+            "last_run": _shown(None if state.run is None else state.run.executed_at),
+            "braked_secs": self._brake.paused_secs(id_),
+        }
+
+    def list_figures(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yield the data of each automation by id, computed on demand."""
+        return ((id_, self.figures_of(id_)) for id_ in sorted(self._active))
+
+    def show_next_fire(self, id_: str) -> str | None:
+        """Return the automation's next due time or end of a wait, even if the automation is off."""
+        return _shown(self._next_fire(self._active.get(id_, ())))
 
     def find_next(self, id_: str) -> datetime | None:
         """Return the automation's next time. Return None if the automation is off or has no next time."""

@@ -124,7 +124,10 @@ class BoundedLog:
                 if first <= entry[0] <= last:
                     (heappush if len(newest) < period.max_entries else heappushpop)(newest, entry)
 
-        chosen = [each for name, each in self._subjects.items() if subject in (None, name)]
+        if subject is None:
+            chosen = [*self._subjects.values()]
+        else:
+            chosen = [self._subjects[subject]] if subject in self._subjects else []
         for each in chosen:
             choose(each.latest)
         blocks = [block for each in chosen for block in each.blocks if block.first <= last and block.last >= first]

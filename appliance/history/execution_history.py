@@ -55,6 +55,14 @@ class ExecutionEntry(Struct, frozen=True, kw_only=True):
     warnings: tuple[str, ...] = ()
 
 
+class ExecutionResult(Struct, frozen=True, kw_only=True):
+    """The result of an execution without its details."""
+
+    executed_at: datetime
+    status: ExecutionStatus
+    error: str | None
+
+
 class ExecutionHistory:
     """The latest executions of scenes or of automations. `on_add` is called for each new entry."""
 
@@ -71,6 +79,10 @@ class ExecutionHistory:
         if self._on_add is not None:
             self._on_add(entry)
         self._log.add(entry.subject, entry.executed_at, orjson.dumps(entry, default=_as_dict))
+
+    def find_newest_result(self, subject: str) -> ExecutionResult | None:
+        newest = self._log.list_entries(Period(limit=1), subject)
+        return msgspec.json.decode(newest[0], type=ExecutionResult) if newest else None
 
     def list_runs(self, subject: str, period: Period) -> list[ExecutionEntry]:
         """Return the period's executions, newest first."""

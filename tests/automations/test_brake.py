@@ -40,7 +40,7 @@ async def test_a_self_triggering_automation_is_paused(tmp_path: Path, caplog: py
         sentence = "it triggered itself 10 times within 10 s; paused for 60 s"
         assert ("skipped", f"brake: {sentence}") in it.outcomes()
         assert f"automation 'a': {sentence}" in caplog.text
-        assert it.parts.due_times.figures()["a"]["braked_secs"] == 60
+        assert it.parts.due_times.figures_of("a")["braked_secs"] == 60
         count = len(it.fired)
         await it.pass_by(59)
         it.show(brightness=50)
@@ -50,7 +50,7 @@ async def test_a_self_triggering_automation_is_paused(tmp_path: Path, caplog: py
         await it.pass_by(2)
         it.show(brightness=51)
         await it.drain()
-        assert len(it.fired) == count + 1 and it.parts.due_times.figures()["a"]["braked_secs"] is None
+        assert len(it.fired) == count + 1 and it.parts.due_times.figures_of("a")["braked_secs"] is None
 
 
 async def test_two_automations_that_trigger_each_other_are_paused_too(tmp_path: Path) -> None:

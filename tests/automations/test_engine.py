@@ -355,12 +355,12 @@ async def test_figures_show_armed_triggers_waits_and_next_times(tmp_path: Path) 
     async with bench(tmp_path, *both) as it:
         await it.parts.switch("w", is_enabled=False)
         idle = {"armed": True, "waiting": False, "next_fire": None, "last_run": None, "braked_secs": None}
-        assert it.parts.due_times.figures() == {
+        assert dict(it.parts.due_times.list_figures()) == {
             "a": idle,
             "i": {**idle, "next_fire": after(seconds=600)},
             "w": {**idle, "armed": False, "next_fire": after(hours=4)},
         }
         it.show(power="on")
-        assert it.parts.due_times.figures()["a"] == {**idle, "waiting": True, "next_fire": after(seconds=60)}
+        assert it.parts.due_times.figures_of("a") == {**idle, "waiting": True, "next_fire": after(seconds=60)}
         await it.pass_by(60)
-        assert it.parts.due_times.figures()["a"] == {**idle, "last_run": after(seconds=60)}
+        assert it.parts.due_times.figures_of("a") == {**idle, "last_run": after(seconds=60)}

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from appliance.history.command_audit import CommandAudit
 from appliance.history.execution_history import (
@@ -40,6 +40,38 @@ def entry(subject: str, number: int, results: int = 0) -> ExecutionEntry:
 
 def numbers(history: ExecutionHistory, subject: str, period: Period = Period(limit=1000)) -> list[int]:  # noqa: B008
     return [each.duration_ms for each in history.list_runs(subject, period)]
+
+
+def test_the_newest_result_is_found_without_the_details_of_the_run() -> None:
+    history = ExecutionHistory()
+    assert history.find_newest_result("x") is None
+    for number in range(3):
+        history.add(replace(entry("x", number), error=f"no {number}"))
+    history.add(entry("other", 5))
+    found, newest = history.find_newest_result("x"), history.list_runs("x", Period(limit=1))[0]
+    assert found is not None and asdict(found) == {
+        "executed_at": newest.executed_at,
+        "status": newest.status,
+        "error": "no 2",
+    }
+
+
+def test_the_runs_of_one_subject_are_found_without_a_search_in_all_subjects() -> None:
+    class Counted(str):
+        __slots__ = ()
+        compared = 0
+
+        def __eq__(self, other: object) -> bool:
+            Counted.compared += 1
+            return str.__eq__(self, other)
+
+        __hash__ = str.__hash__
+
+    history = ExecutionHistory()
+    for number in range(100):
+        history.add(entry(f"s{number}", number))
+    assert numbers(history, Counted("s7")) == [7]
+    assert Counted.compared <= 5
 
 
 def test_a_period_includes_its_shown_ends() -> None:

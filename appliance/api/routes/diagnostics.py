@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import starmap
+from typing import Any
+
 from appliance.api import schemas
 from appliance.api.roles import Role
 from appliance.api.route import ApiResource, Call, route
+from appliance.event_loop import in_steps
 from appliance.tables.json_schema import TEXT, array_of, record
 
 _RELOADS = record("Reloads", reloads=array_of(schemas.RELOADED), config=array_of(TEXT))
@@ -16,7 +20,10 @@ class DiagnosticsApi(ApiResource):
     @route("GET", "/diagnostics", Role.ADMIN, schemas.DIAGNOSTICS)
     async def show_diagnostics(self, call: Call) -> object:
         """Return the internal state of the hub: counts, and data about each part."""
-        return self.parts.figures.tree()
+        figures = self.parts.figures.tree()
+        each: dict[str, Any] = {}
+        await in_steps(self.hub.clock, starmap(each.__setitem__, self.hub.automations.due_times.list_figures()))
+        return {**figures, "automations": {**figures["automations"], "each": each}}
 
     @route("POST", "/diagnostics/clock/trust", Role.ADMIN, schemas.DONE, statuses=(200, 503))
     async def trust_clock(self, call: Call) -> object:

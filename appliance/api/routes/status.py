@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import orjson
@@ -12,13 +12,10 @@ from appliance.api import schemas
 from appliance.api.roles import Role
 from appliance.api.route import ApiParts, ApiResource, Call, route
 from appliance.api.why.device import state_since
-from appliance.automations.automation_states import Run
 from appliance.automations.automations import View
-from appliance.automations.policy import NEVER_BEGAN
 from appliance.event_loop import in_steps, wait_for_short_turn
 from appliance.health import AdapterStatus
-from appliance.history.execution_history import ExecutionEntry, ExecutionStatus
-from appliance.history.period import Period
+from appliance.history.execution_history import ExecutionStatus
 from appliance.home.model import AWAY
 from appliance.log_buffer import LogEntry, LogQuery
 from appliance.lua.running.executor import list_executions
@@ -126,6 +123,8 @@ class StatusApi(ApiResource):
         hub, figures = self.hub, self.parts.figures.tree()
         offline: list[dict[str, Any]] = []
         await in_steps(hub.clock, map(offline.append, self._list_offline()))
+        automations: list[dict[str, Any]] = []
+        await in_steps(hub.clock, map(automations.append, map(self._describe, hub.automations.list_views())))
         status = {
             **{name: figures["hub"][name] for name in ("version", "started_at", "uptime_secs", "safe")},
             "timezone": hub.timezone.key,
@@ -136,7 +135,7 @@ class StatusApi(ApiResource):
             "lua": figures["scripts"],
             "adapters": hub.health.list_adapters(),
             "devices": {"total": len(hub.registry.list_devices()), "offline": offline},
-            "automations": self._list_automations(figures["automations"]["each"]),
+            "automations": automations,
             "executions": list_executions(hub.executors),
             "failed_calls": hub.failed_calls.list_newest(),
             "faults": _newest(each for each in hub.log.list_entries(FAULTS) if each.part != "keys"),
@@ -155,21 +154,11 @@ class StatusApi(ApiResource):
             if device.attributes.get("state") in AWAY
         )
 
-    def _list_automations(self, figures: Mapping[str, Any]) -> list[dict[str, Any]]:
-        return [
-            {
-                "id": (id_ := view.definition.id),
-                "is_enabled": view.is_enabled,
-                "next_fire": figures.get(id_, {}).get("next_fire"),
-                "last": self._last_of(view),
-            }
-            for view in self.hub.automations.list_views()
-        ]
-
-    def _last_of(self, view: View) -> ExecutionEntry | Run | None:
-        """If the automation's newest decision prevented a run, return this decision. Otherwise, return the last run,
-        which may have been before the hub's last start."""
-        entry = next(iter(self.hub.automations.list_runs(view.definition.id, Period(limit=1))), None)
-        if entry is not None and entry.status in NEVER_BEGAN:
-            return entry
-        return view.run
+    def _describe(self, view: View) -> dict[str, Any]:
+        automations, id_ = self.hub.automations, view.definition.id
+        return {
+            "id": id_,
+            "is_enabled": view.is_enabled,
+            "next_fire": automations.due_times.show_next_fire(id_),
+            "last": automations.find_last_result(id_),
+        }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -28,14 +29,15 @@ async def explain_automation(hub: Hub, id_: str, known: HomeNames) -> Explanatio
     automations, trust = hub.automations, hub.environment.clock_watch.trust
     view, file = automations.view(id_), automations.catalog.get(id_)
     definition = view.definition
-    figures = automations.figures()["each"].get(id_, {})
+    figures = automations.due_times.figures_of(id_)
     instant = hub.clock.now() if trust.is_trusted() else None
     pending = automations.due_times.list_waits(id_)
     waits = [*definition.explain(hub.environment, instant, is_waiting=bool(pending))]
     words = ((word_for(hub, each), timestamp(at)) for each, at in pending)
     waits += [f"'{word}' matches; the automation runs at {at} if '{word}' still matches then" for word, at in words]
     now = describe_executions(hub, id_)
-    wrong = [fault.message for fault in (*known.faults_of(file), *known.inspect(file.source))]
+    faults = await asyncio.to_thread(lambda: [*known.faults_of(file), *known.inspect(file.source)])
+    wrong = [fault.message for fault in faults]
     as_it_was = [*list_safe_mode(hub), *await describe_file(automations.catalog, file)]
     if definition.needs_clock() and (reason := trust.distrust_reason()) is not None:
         as_it_was.append(reason)

@@ -12,7 +12,9 @@ from appliance.api.figures import started_at
 from appliance.api.why.adapter import describe_adapter
 from appliance.api.why.explanation import LATEST, ONE, Decision, Explanation
 from appliance.automations.conditions.combine import list_nested
+from appliance.automations.definition import AutomationDefinition
 from appliance.clock import timestamp
+from appliance.event_loop import in_steps
 from appliance.history.device_history import Resolution
 from appliance.home.model import OFFLINE, UNAVAILABLE, Device
 from appliance.hub import Hub
@@ -36,7 +38,7 @@ async def explain_device(hub: Hub, id_: str) -> Explanation:
         *([_describe_last_seen(hub, device)] if state in WHY_AWAY else []),
         *describe_adapter(hub.health.get_adapter(device.metadata.source), id_),
         *(f"the last command came at {each.at}: {each.sentence}" for each in commands[:1]),
-        *_list_automations(hub, device),
+        *await _list_automations(hub, device),
     ]
     return Explanation(kind="device", id=id_, summary=summary, decisions=[*commands, *await _list_states(hub, id_)])
 
@@ -62,8 +64,8 @@ def _describe_last_seen(hub: Hub, device: Device) -> str:
     return f"its last message arrived at {timestamp(device.last_seen)}"
 
 
-def _list_automations(hub: Hub, device: Device) -> Iterator[str]:
-    """Yield a sentence for each automation that has a condition on the device, or a trigger for the device, the
+async def _list_automations(hub: Hub, device: Device) -> list[str]:
+    """Return a sentence for each automation that has a condition on the device, or a trigger for the device, the
     device's room, or one of the device's groups."""
     things: dict[tuple[str, str | None], str] = {
         ("device", device.id): "it",
@@ -72,12 +74,18 @@ def _list_automations(hub: Hub, device: Device) -> Iterator[str]:
     }
     groups = [group for group in hub.registry.layout.groups.values() if device.id in group.members]
     things |= {("group", group.id): f"its group '{group.id}'" for group in groups}
-    for definition in hub.automations.catalog.list_definitions():
-        named = [name for trigger in definition.triggers for name in trigger.names()]
-        asked = [name for each in list_nested(definition.conditions) for name in each.names()]
-        for verb, names in (("listens to", named), ("has a condition on", asked)):
-            for thing in dict.fromkeys(things[each.subject] for each in names if each.subject in things):
-                yield f"automation '{definition.id}' {verb} {thing}"
+    found: list[str] = []
+    definitions = hub.automations.catalog.list_definitions()
+    await in_steps(hub.clock, map(found.extend, (_describe_uses(definition, things) for definition in definitions)))
+    return found
+
+
+def _describe_uses(definition: AutomationDefinition, things: Mapping[tuple[str, str | None], str]) -> Iterator[str]:
+    named = [name for trigger in definition.triggers for name in trigger.names()]
+    asked = [name for each in list_nested(definition.conditions) for name in each.names()]
+    for verb, names in (("listens to", named), ("has a condition on", asked)):
+        for thing in dict.fromkeys(things[each.subject] for each in names if each.subject in things):
+            yield f"automation '{definition.id}' {verb} {thing}"
 
 
 async def _list_commands(hub: Hub, device_id: str) -> list[Decision]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from appliance.api.why.explanation import LATEST, ONE, Decision, Explanation, word_for
@@ -17,7 +18,8 @@ async def explain_scene(hub: Hub, id_: str, known: HomeNames) -> Explanation:
     """Raise `NotFound` for an unknown id."""
     file = hub.scenes.catalog.get(id_)
     idle = [] if hub.scenes.list_runs(id_, ONE) else ["it has not run since the hub started"]
-    wrong = [fault.message for fault in known.inspect(file.source)]
+    faults = await asyncio.to_thread(lambda: [*known.inspect(file.source)])
+    wrong = [fault.message for fault in faults]
     now = describe_executions(hub, id_) or idle
     summary = [*await describe_file(hub.scenes.catalog, file), *now, *wrong]
     return Explanation(kind="scene", id=id_, summary=summary, decisions=await list_decisions(hub, "scene", id_))

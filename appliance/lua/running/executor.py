@@ -146,6 +146,7 @@ class Executor:
         self._new_context = new_context
         self._clock = clock
         self._admitted: dict[Execution, None] = {}
+        self._admitted_by_id: dict[str, dict[Execution, None]] = {}
         self._waiting: dict[str, dict[Execution, None]] = {}
         self._unstarted: dict[Execution, None] = {}
         self._ended = dict.fromkeys(ExecutionStatus, 0)
@@ -186,6 +187,7 @@ class Executor:
         """Occupy a slot of the mode, then start the execution. If no caller waits for it, it first waits for room in
         the worker."""
         self._admitted[execution] = None
+        self._admitted_by_id.setdefault(execution.request.id, {})[execution] = None
         if not execution.request.is_waited_for and (self._unstarted or self._pool.is_full):
             self._unstarted[execution] = None
             if not self._late_starts.is_busy:
@@ -236,10 +238,11 @@ class Executor:
 
     def _end(self, execution: Execution, status: ExecutionStatus, error: str | None) -> None:
         self._admitted.pop(execution, None)
+        _remove(self._admitted_by_id, execution)
         self._unstarted.pop(execution, None)
         if self._unfinished is not None:
             self._unfinished.end(execution.id)
-        self._forget_waiting(execution)
+        _remove(self._waiting, execution)
         self._ended[status] += 1
         request, entry = execution.request, self._entry_of(execution, status, error)
         try:
@@ -277,14 +280,8 @@ class Executor:
     def _admit_next(self, id_: str) -> None:
         waiting = next(iter(self._waiting.get(id_, ())), None)
         if waiting is not None and not self._is_stopping and not self._occupying(id_):
-            self._forget_waiting(waiting)
+            _remove(self._waiting, waiting)
             self._admit(waiting)
-
-    def _forget_waiting(self, execution: Execution) -> None:
-        waiting = self._waiting.get(id_ := execution.request.id, {})
-        waiting.pop(execution, None)
-        if id_ in self._waiting and not waiting:
-            del self._waiting[id_]
 
     def skip(self, request: ExecutionRequest, because: str) -> ExecutionEntry:
         """Record in the history that the request did not run. Return the history entry."""
@@ -303,7 +300,7 @@ class Executor:
     def cancel_executions(self, id_: str) -> int:
         """Cancel the running and waiting executions of a scene or automation. Return the number of cancelled
         executions."""
-        every = (*self._waiting.get(id_, ()), *_of(id_, self._admitted))
+        every = (*self._waiting.get(id_, ()), *self._admitted_by_id.get(id_, ()))
         for execution in every:
             self.cancel(execution, CANCELLED)
         return len(every)
@@ -329,7 +326,7 @@ class Executor:
 
     def skip_waiting(self, id_: str, because: str) -> None:
         """Remove the executions with this id that have not started, and record them as skipped."""
-        for execution in (*_of(id_, self._unstarted), *self._waiting.get(id_, ())):
+        for execution in (*self._unstarted_of(id_), *self._waiting.get(id_, ())):
             self._end(execution, ExecutionStatus.SKIPPED, because)
 
     def use_sources(self, sources: Mapping[str, Source]) -> None:
@@ -372,7 +369,7 @@ class Executor:
         return [each.view(is_admitted=each in self._admitted) for each in every if id_ in (None, each.request.id)]
 
     def count_running(self, id_: str) -> int:
-        return len(_of(id_, self._admitted))
+        return len(self._admitted_by_id.get(id_, ()))
 
     def figures(self) -> dict[str, Any]:
         """Return the numbers of running, waiting, and ended executions. A replaced execution is counted as running
@@ -385,14 +382,20 @@ class Executor:
         return any(each.lua is not None and each.lua.is_working(until) for each in self._admitted)
 
     def _occupying(self, id_: str) -> list[Execution]:
-        return [execution for execution in _of(id_, self._admitted) if execution.occupies_mode]
+        return [execution for execution in self._admitted_by_id.get(id_, ()) if execution.occupies_mode]
+
+    def _unstarted_of(self, id_: str) -> list[Execution]:
+        return [execution for execution in self._admitted_by_id.get(id_, ()) if execution in self._unstarted]
 
     def _all_waiting(self) -> list[Execution]:
         return [execution for waiting in self._waiting.values() for execution in waiting]
 
 
-def _of(id_: str, executions: Iterable[Execution]) -> list[Execution]:
-    return [execution for execution in executions if execution.request.id == id_]
+def _remove(by_id: dict[str, dict[Execution, None]], execution: Execution) -> None:
+    executions = by_id.get(id_ := execution.request.id, {})
+    executions.pop(execution, None)
+    if id_ in by_id and not executions:
+        del by_id[id_]
 
 
 def list_executions(executors: Iterable[Executor], id_: str | None = None) -> list[ExecutionView]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict, deque
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import ExitStack
+from itertools import chain
 
 from appliance.automations.active_triggers import ActiveTrigger
 from appliance.automations.automation_states import AutomationStates
@@ -68,7 +69,9 @@ class Engine:
         self._listening = ExitStack()
         self._active: dict[str, list[ActiveTrigger]] = {}
         self.due_times = DueTimes(self._active, states, environment)
-        self._index = TriggerIndex([], self._registry)
+        self._index = TriggerIndex(self._registry)
+        self._files: dict[str, LoadedFile[AutomationDefinition]] = {}
+        self._comparisons: dict[str, list[tuple[str, Comparison]]] = {}
         self._is_stopping = False
         self._undispatched: deque[tuple[ActiveTrigger, events.Event]] = deque()
         self._tasks = Tasks()
@@ -103,25 +106,37 @@ class Engine:
         return [active for each in self._active.values() for active in each]
 
     def arm(self) -> None:
-        """Activate the catalog's triggers, unless the hub is stopping. Unchanged triggers keep their waits and
-        schedules."""
+        """Activate the triggers of new and changed files, and stop the triggers of deleted files, unless the hub is
+        stopping. Unchanged triggers keep their waits and schedules."""
         if self._is_stopping:
             return
-        before = dict(self._active)
-        self._active.clear()
-        files = self.catalog.list_files()
-        for file in files:
-            id_ = file.definition.id
-            self._active[id_] = self._carry_over(before.pop(id_, []), file)
-        for active in (each for gone in before.values() for each in gone):
+        before, files = self._files, {file.definition.id: file for file in self.catalog.list_files()}
+        gone = [id_ for id_ in before if id_ not in files]
+        changed = [id_ for id_, file in files.items() if before.get(id_) is not file]
+        old = [active for id_ in (*gone, *changed) for active in self._active.get(id_, ())]
+        for active in (each for id_ in gone for each in self._active.pop(id_)):
             self._stop(active)
+        for id_ in changed:
+            self._active[id_] = self._carry_over(self._active.get(id_, []), files[id_])
+        self._files = files
         self._switch_all()
-        self._index = TriggerIndex(self.list_active(), self._registry)
-        self._change_times.watch(_watched_comparisons(each.definition for each in files))
+        self._index.replace(old, [active for id_ in changed for active in self._active[id_]])
+        self._watch_comparisons(gone, changed)
         self._environment.variables.watch(self._index.names_of("variable"))
         if self.catalog.is_complete:
             self._states.remove_others(self._active.keys())
         self._environment.timers.recheck()
+
+    def _watch_comparisons(self, gone: Iterable[str], changed: Iterable[str]) -> None:
+        """Watch the comparisons of conditions with `for_secs`."""
+        for id_ in gone:
+            self._comparisons.pop(id_, None)
+        for id_ in changed:
+            self._comparisons[id_] = _list_comparisons(self._files[id_].definition)
+        watched: defaultdict[str, dict[str, Comparison]] = defaultdict(dict)
+        for device_id, comparison in chain.from_iterable(self._comparisons.values()):
+            watched[device_id][comparison.key] = comparison
+        self._change_times.watch({device_id: list(each.values()) for device_id, each in watched.items()})
 
     def _switch_all(self) -> None:
         self._states.switch_all({each.id: each.enabled for each in self.catalog.list_definitions()})
@@ -210,10 +225,9 @@ class Engine:
             self._decider.fire(active, match.dated(self._environment))
 
 
-def _watched_comparisons(definitions: Iterable[AutomationDefinition]) -> Mapping[str, Collection[Comparison]]:
-    """Return the comparisons of conditions with `for_secs`, by device."""
-    found: defaultdict[str, dict[str, Comparison]] = defaultdict(dict)
-    for condition in (each for definition in definitions for each in list_nested(definition.conditions)):
-        if isinstance(condition, DeviceState) and condition.for_secs:
-            found[condition.device_id][condition.comparison.key] = condition.comparison
-    return {device_id: list(each.values()) for device_id, each in found.items()}
+def _list_comparisons(definition: AutomationDefinition) -> list[tuple[str, Comparison]]:
+    return [
+        (condition.device_id, condition.comparison)
+        for condition in list_nested(definition.conditions)
+        if isinstance(condition, DeviceState) and condition.for_secs
+    ]

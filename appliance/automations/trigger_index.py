@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
+from operator import attrgetter
 
 from appliance.automations.active_triggers import ActiveTrigger
 from appliance.automations.names.named_things import Subject, SubjectKind
@@ -15,16 +16,27 @@ from appliance.home.registry import Registry
 
 
 class TriggerIndex:
-    """The triggers of all loaded automations by subject. Each reload creates a new index."""
+    """The triggers of all loaded automations by subject. The triggers of a subject are sorted by automation."""
 
-    def __init__(self, active: Iterable[ActiveTrigger], registry: Registry) -> None:
+    def __init__(self, registry: Registry) -> None:
         self._registry = registry
-        self._by_subject: defaultdict[Subject, list[ActiveTrigger]] = defaultdict(list)
-        for each in active:
-            for subject in each.trigger.subjects():
-                self._by_subject[subject].append(each)
-        self._group_ids = [name for kind, name in self._by_subject if kind == "group"]
+        self._by_subject: dict[Subject, list[ActiveTrigger]] = {}
+        self._group_ids: list[str] = []
         self._members: dict[str, tuple[Group, frozenset[str]]] = {}
+        self._has_attributes = False
+
+    def replace(self, old: Iterable[ActiveTrigger], new: Iterable[ActiveTrigger]) -> None:
+        """Remove the old triggers, then add the new triggers. All triggers of an automation must be replaced
+        together."""
+        gone, added = _group_by_subject(old), _group_by_subject(new)
+        for subject in {**gone, **added}:
+            removed = set(gone.get(subject, ()))
+            kept = [each for each in self._by_subject.pop(subject, ()) if each not in removed]
+            if left := [*kept, *added.get(subject, ())]:
+                # callers may still iterate over the old list
+                self._by_subject[subject] = sorted(left, key=attrgetter("id"))
+        self._group_ids = [name for kind, name in self._by_subject if kind == "group"]
+        self._members.clear()
         self._has_attributes = any(kind == "attribute" for kind, _ in self._by_subject)
 
     def of(self, event: events.Event, waits: Waits) -> list[ActiveTrigger]:
@@ -66,3 +78,11 @@ class TriggerIndex:
             subjects.append(("room", device.room_id))
         subjects += [("group", id_) for id_ in self._group_ids if device.id in self._members_of(id_)]
         return [active for subject in subjects for active in self._by_subject.get(subject, ())]
+
+
+def _group_by_subject(active: Iterable[ActiveTrigger]) -> Mapping[Subject, list[ActiveTrigger]]:
+    found: defaultdict[Subject, list[ActiveTrigger]] = defaultdict(list)
+    for each in active:
+        for subject in each.trigger.subjects():
+            found[subject].append(each)
+    return found

@@ -364,3 +364,21 @@ async def test_figures_show_armed_triggers_waits_and_next_times(tmp_path: Path) 
         assert it.parts.due_times.figures_of("a") == {**idle, "waiting": True, "next_fire": after(seconds=60)}
         await it.pass_by(60)
         assert it.parts.due_times.figures_of("a") == {**idle, "last_run": after(seconds=60)}
+
+
+async def test_a_reload_changes_only_the_triggers_of_changed_files(tmp_path: Path) -> None:
+    files = [automation(ON, id_) for id_ in ("a", "b", "c")]
+    async with bench(tmp_path, *files, automation(every(600), "i")) as it:
+        before = it.parts.engine.list_active()
+        await it.reload(*files, automation(every(600), "i"))
+        assert [*map(id, it.parts.engine.list_active())] == [*map(id, before)]
+        moved = automation({**ON, "attribute": "brightness", "equals": 7}, "a")
+        await it.reload(*[moved, files[1]], automation(every(600), "i"), automation(ON, "b0"))
+        kept = {id(each) for each in before} & {id(each) for each in it.parts.engine.list_active()}
+        assert kept == {id(each) for each in before if each.id in ("b", "i")}
+        it.show(power="on")
+        await it.drain()
+        assert it.fired == ["b", "b0"]
+        it.show(power="on", brightness=7)
+        await it.drain()
+        assert it.fired == ["b", "b0", "a"]

@@ -238,6 +238,29 @@ async def test_a_reload_reads_again_only_files_whose_text_or_dependencies_change
     assert [each.id for each in catalog.list_definitions()] == ["a", "c", "d"]
 
 
+async def test_a_file_that_is_run_again_is_a_new_object_only_if_its_definition_differs(tmp_path: Path) -> None:
+    write(tmp_path, [automation({"type": "interval", "every_secs": 60}, id_) for id_ in ("a", "b")])
+    constant: list[object] = [1]
+
+    async def describe(source: Source) -> Any:
+        stated = json.loads(source.text)
+        where = {"type": "variable", "name": "v", "equals": constant[-1] if stated["id"] == "b" else 0}
+        return {**stated, "conditions": [where], "execute": Function(1)}
+
+    async def dependencies() -> object:
+        return len(constant)
+
+    folder = Folder(path=tmp_path, name="config/automations")
+    parse = automation_parser(BERLIN, VirtualClock(NOW), 8)
+    catalog: Catalog[AutomationDefinition] = Catalog("automation", folder, describe, parse, dependencies=dependencies)
+    await catalog.load()
+    for value, is_same in ((1, True), (2, False), (2, True), (True, False), (1, False)):
+        before = catalog.list_files()
+        constant.append(value)
+        assert (await catalog.reload())[0] == 2
+        assert [one is other for one, other in zip(before, catalog.list_files(), strict=True)] == [True, is_same]
+
+
 async def test_only_changed_scripts_are_compiled_again(tmp_path: Path) -> None:
     put(tmp_path, "a.lua", "b.lua", "c.lua")
     compiled: list[str] = []

@@ -51,7 +51,7 @@ class NameCollector(Struct, frozen=True, kw_only=True):
         scripts = await self._read_scripts()
         automations, environment = self.automations(), self.environment
         scenes, files = self.scenes().list_files(), automations.catalog.list_files()
-        enabled = [each for each in files if automations.view(each.definition.id).is_enabled]
+        enabled = [each for each in files if automations.states.of(each.definition.id).is_enabled]
         known = replace(
             HomeNames.of_files(self.config, self.operations(), scenes, files, enabled, scripts),
             adapters=self.sections(),

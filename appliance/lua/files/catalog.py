@@ -91,20 +91,21 @@ async def load_folder(
     """Load the files. `load` raises `ConfigFailed` with the faults of a file. Load a faulty file up to `tries`
     times."""
     faults = list(contents.faults)
-    slots = asyncio.Semaphore(MAX_CONCURRENT_READS)
+    loaded: dict[int, LoadedFile[D]] = {}
+    waiting = iter(enumerate(contents.sources))
 
-    async def load_one(source: Source) -> LoadedFile[D] | None:
-        async with slots:
+    async def load_next() -> None:
+        for number, source in waiting:
             for left in reversed(range(tries)):
                 try:
-                    return await load(source)
+                    loaded[number] = await load(source)
+                    break
                 except ConfigFailed as failed:
                     faults.extend(() if left else failed.faults)
-        return None
 
-    loaded = await asyncio.gather(*[load_one(source) for source in contents.sources])
+    await asyncio.gather(*(load_next() for _ in range(MAX_CONCURRENT_READS)))
     return LoadedFolder(
-        files=tuple(each for each in loaded if each is not None),
+        files=tuple(loaded[number] for number in sorted(loaded)),
         faults=tuple(sorted(faults)),
         is_missing=contents.is_missing,
         unread=contents.unread,
@@ -145,9 +146,12 @@ class Catalog(Generic[T]):
         self._omits_copies = omits_copies
         self._dependencies = dependencies
         self._last_dependencies: object = None
-        self._valid: Mapping[Source, LoadedFile[T]] = {}
-        """The valid files of the latest load, even if the load was refused."""
+        self._valid: Mapping[str, LoadedFile[T]] = {}
+        """The valid files of the latest load by name, even if the load was refused."""
+        self._outdated: Mapping[str, LoadedFile[T]] = {}
+        """During a load after a change of dependencies, the valid files of the load before."""
         self._files: Mapping[str, LoadedFile[T]] = {}
+        """The loaded files, sorted by id."""
 
     def get(self, id_: str) -> LoadedFile[T]:
         """Return the file. Raise `NotFound` for an unknown id."""
@@ -156,11 +160,12 @@ class Catalog(Generic[T]):
         return self._files[id_]
 
     def list_files(self) -> list[LoadedFile[T]]:
-        return [self._files[id_] for id_ in sorted(self._files)]
+        """Return the loaded files by id."""
+        return [*self._files.values()]
 
     def list_definitions(self) -> list[T]:
         """Return all definitions, sorted by id."""
-        return [self._files[id_].definition for id_ in sorted(self._files)]
+        return [file.definition for file in self._files.values()]
 
     async def load(self) -> None:
         """Load every valid file at the start. If several files have the same id, and `omits_copies` is false, raise
@@ -201,7 +206,7 @@ class Catalog(Generic[T]):
             id_: file for id_, file in self._files.items() if file.source.name in faulty - used and id_ not in found
         }
         self._accept(reading)
-        self._files = {**found, **kept}
+        self._files = _by_id([*found.values(), *kept.values()])
         self.is_refused = False
         for fault in faults:
             log.warning("unchanged: %s", fault)
@@ -258,7 +263,7 @@ class Catalog(Generic[T]):
         return CheckResult(faults=faults, warnings=reading.list_warnings(), valid=reading.files)
 
     def _accept(self, reading: LoadedFolder[T]) -> None:
-        self._files = {file.definition.id: file for file in reading.files}
+        self._files = _by_id(reading.files)
         log_warnings(log, reading.list_warnings())
         self.rejected = (*reading.faults, *reading.duplicates)
         self.is_complete = self._folder is not None and not reading.is_missing and not self.rejected
@@ -266,7 +271,7 @@ class Catalog(Generic[T]):
     async def _read(self, tries: int = 1) -> LoadedFolder[T]:
         await self._check_dependencies()
         loaded = await load_folder(await read_folder(self._folder), self._load_changed, tries)
-        self._valid = {file.source: file for file in loaded.files}
+        self._valid, self._outdated = {file.source.name: file for file in loaded.files}, {}
         files, duplicates = _without_copies(loaded.files)
         return replace(loaded, files=files, duplicates=duplicates)
 
@@ -274,11 +279,16 @@ class Catalog(Generic[T]):
         """If the dependencies have changed, arrange for every file to be run again."""
         dependencies = None if self._dependencies is None else await self._dependencies()
         if dependencies is None or dependencies != self._last_dependencies:
-            self._valid = {}
+            self._outdated, self._valid = self._valid, {}
         self._last_dependencies = dependencies
 
     async def _load_changed(self, source: Source) -> LoadedFile[T]:
-        return self._valid.get(source) or await self._load(source)
+        """Return the loaded file unless it must be run again. If its definition then is the same, return the same
+        object, so that callers can recognize changed files by identity."""
+        if (known := self._valid.get(source.name)) is not None and known.source == source:
+            return known
+        loaded, before = await self._load(source), self._outdated.get(source.name)
+        return before if before is not None and _is_same(before, loaded) else loaded
 
     async def _load(self, source: Source) -> LoadedFile[T]:
         return await load_file(source, self._describe, self._parse, self._inspect)
@@ -308,9 +318,25 @@ def fault_of(failed: ScriptFailed, source: Source) -> Fault:
     return Fault(source.name, 0, str(failed))
 
 
-def _without_copies(files: Iterable[LoadedFile[T]]) -> tuple[tuple[LoadedFile[T], ...], tuple[Fault, ...]]:
+def _is_same(before: LoadedFile[D], loaded: LoadedFile[D]) -> bool:
+    """Return whether the files are equal. Compare the definitions as text, because `True == 1`."""
+    return (
+        before.source == loaded.source
+        and before.warnings == loaded.warnings
+        and repr(before.definition) == repr(loaded.definition)
+    )
+
+
+def _by_id(files: Iterable[LoadedFile[T]]) -> dict[str, LoadedFile[T]]:
+    """Return the files, sorted by id."""
+    return dict(sorted({file.definition.id: file for file in files}.items()))
+
+
+def _without_copies(files: Sequence[LoadedFile[T]]) -> tuple[tuple[LoadedFile[T], ...], tuple[Fault, ...]]:
     """Return one file per id in file order, and a fault for each file with a repeated id. The file with the shortest
     path wins, because a copy usually has a longer name."""
+    if len({file.definition.id for file in files}) == len(files):
+        return tuple(files), ()
     counted: dict[str, LoadedFile[T]] = {}
     faults = []
     for file in sorted(files, key=lambda each: (len(each.source.name), each.source.name)):

@@ -97,7 +97,7 @@ def nearest(word: str, words: Iterable[str], likeness: float = 0.6) -> str | Non
         return None
     from difflib import SequenceMatcher  # import at the first use, because only faults need this module
 
-    letters, given = Counter(word).items(), _digits_in(word)
+    letters, given = Counter(word), _digits_in(word)
     compared, found = SequenceMatcher(b=word), (likeness, "")
     limited = ((_greatest_likeness(letters, len(word), each), each) for each in words)
     likely = sorted((each for each in limited if each[0] >= likeness), reverse=True)
@@ -116,10 +116,11 @@ def suggest(near: str | None, otherwise: str = "") -> str:
     return f"; {hint}" if hint else ""
 
 
-def _greatest_likeness(letters: Iterable[tuple[str, int]], length: int, other: str) -> float:
+def _greatest_likeness(letters: Mapping[str, int], length: int, other: str) -> float:
     """Return an upper limit of the similarity of two words, given the letters and length of the first word."""
     both = length + len(other)
-    return 2 * sum(min(count, other.count(letter)) for letter, count in letters) / (both or 1)
+    # `map` halves the time of a generator, and a file can have 50 unknown names in a home with thousands of names
+    return 2 * sum(map(min, letters.values(), map(other.count, letters))) / (both or 1)
 
 
 def _digits_in(word: str) -> set[str]:

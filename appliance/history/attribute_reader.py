@@ -19,10 +19,7 @@ from appliance.history.hours import Hour, NumberHours, join_all, join_number, me
 from appliance.history.period import MILLISECOND, Period
 from appliance.history.series import HOUR_MS, MINUTE_MS, Series, ValueParts, split_number
 
-HOURS_A_DAY = 24
-
-MAX_PARTS = 3
-"""Maximum number of lines per hour. A write and a restart can each split an hour."""
+MAX_HOURS_A_DAY = 25
 
 SPAN_STEP_MS = 15 * MINUTE_MS
 """Hours and days begin at multiples of this time, because each time zone differs from UTC by such a multiple."""
@@ -74,7 +71,7 @@ class AttributeReader:
             span_of = self._day_of if is_by_day else self._hour_of
             return _newest(_in_spans(known, self._day_of if is_by_day else int, span_of), period)
 
-        hours = HOURS_A_DAY if is_by_day else 1
+        hours = MAX_HOURS_A_DAY if is_by_day else 1
         entries = await self._read_card(device_id, attribute, period, summarize, hours, SPAN_STEP_MS)
         if entries is None:
             series, end = self._devices.copy_series(device_id, attribute), _earlier(period.end, self._clock.now())
@@ -117,7 +114,7 @@ class AttributeReader:
         """Return the summary of enough values from the card for one entry per group of `hours` hours."""
         if self._card is None:
             return summarize(CardValues(hours=[], changes=[]))
-        enough = MAX_PARTS * hours * period.max_entries
+        enough = hours * period.max_entries + 1  # `_without_memory` can omit an hour
         return await self._card.read_attribute((device_id, attribute), period, enough, summarize, step_ms=step_ms)
 
     def _hours_and_changes_of(self, series: Series, period: Period, end: datetime) -> CardValues:

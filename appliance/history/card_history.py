@@ -32,8 +32,9 @@ from appliance.history.collector import AttributeKey, Collected, Collector
 from appliance.history.day_budget import PERIOD_MS, Written
 from appliance.history.execution_history import ExecutionEntry
 from appliance.history.hours import Hour
+from appliance.history.newest_rows import NewestRows, Place
 from appliance.history.period import FIRST_DATED_MS, Period
-from appliance.history.series import ValueParts
+from appliance.history.series import HOUR_MS, ValueParts
 from appliance.history.writing_index import WritingIndex
 from appliance.home.bus import Bus
 from appliance.settings import HistorySettings
@@ -143,35 +144,46 @@ class CardHistory:
         *,
         step_ms: int = 1,
     ) -> T:
-        """Return the summary of the attribute's hours and changes in the period, including data that is not on the
-        card yet. The parts of an hour are adjacent and sorted by time. Of each line, only the last change per
-        `step_ms` is included. Stop after the month that completes `enough` values. `summarize` runs on the thread
-        that reads the card."""
+        """Return the summary of the attribute's values in the period: the newest `enough` hours and the changes at
+        the newest `enough` times on the card, and all data that is not on the card yet. Both are sorted by time.
+
+        If `step_ms` is 1, missing values (None) are omitted. Otherwise, only the last change of each line per
+        `step_ms` is included, and there are changes of at least `enough` hours. `summarize` runs on the thread that
+        reads the card.
+        """
         now = self._now()
         first, last = period.bounds_ms()
 
-        def select(hours: list[PartHour], changes: Iterable[ValueChange]) -> CardValues:
+        def select_changes(changes: Iterable[ValueChange]) -> list[ValueChange]:
             chosen = sorted((each for each in changes if first <= each[0] <= last), key=lambda each: each[0])
             if step_ms > 1:
-                chosen = [*{at // step_ms: (at, value) for at, value in chosen}.values()]
-            return CardValues(hours=[each for each in hours if first <= each[1].start * 1000 <= last], changes=chosen)
+                return [*{at // step_ms: (at, value) for at, value in chosen}.values()]
+            return [each for each in chosen if each[1] is not None]
+
+        def select_hours(hours: Iterable[PartHour]) -> list[PartHour]:
+            return [each for each in hours if first <= each[1].start * 1000 <= last]
 
         async with self._lock:  # during a write, entries are neither in the collector nor on the card
             fresh_hours, fresh_changes = self.collector.peek_hours(key, now), self.collector.peek_changes(key)
 
             def read() -> T:
-                found = self._find(
-                    period,
-                    attribute_beginning(*key),
-                    enough,
-                    lambda line: select(decode_hours(line), decode_changes(line)),
-                )
-                hours = [each for each in fresh_hours if each[1].start * 1000 >= FIRST_DATED_MS]
-                found.append(select(hours, (each for each in fresh_changes if each[0] >= FIRST_DATED_MS)))
+                hours = NewestRows[PartHour](enough)
+                changes = NewestRows[ValueChange](enough * HOUR_MS // step_ms if step_ms > 1 else enough, step_ms)
+
+                def add(line: Mapping[str, Any], place: Place) -> None:
+                    hours.add(((each[1].start * 1000, each) for each in select_hours(decode_hours(line))), place)
+                    changes.add(((each[0], each) for each in select_changes(decode_changes(line))), place)
+
+                def is_full_since(at: int) -> bool:
+                    return hours.is_full_since(at) or changes.is_full_since(at)
+
+                self._read(period, attribute_beginning(*key), add, is_full_since)
+                fresh = [each for each in fresh_hours if each[1].start * 1000 >= FIRST_DATED_MS]
+                changed = [each for each in fresh_changes if each[0] >= FIRST_DATED_MS]
                 return summarize(
                     CardValues(
-                        hours=[hour for each in found for hour in each.hours],
-                        changes=[change for each in found for change in each.changes],
+                        hours=[*hours.take_oldest_first(), *select_hours(fresh)],
+                        changes=[*changes.take_oldest_first(), *select_changes(changed)],
                     )
                 )
 
@@ -205,10 +217,14 @@ class CardHistory:
         known_times = {*known}
 
         def read() -> list[T]:
-            lines = self._find(period, beginning, period.max_entries, lambda line: (line["t"], decode(line)))
-            found = [each for each in lines if first <= each[0] <= last and each[0] not in known_times]
-            found.sort(key=lambda each: each[0])  # entries with equal times keep the order in which they were written
-            return [each for _, each in found[::-1][: period.max_entries - len(known)]]
+            rows = NewestRows[T](period.max_entries - len(known))
+
+            def add(line: Mapping[str, Any], place: Place) -> None:
+                if first <= line["t"] <= last and line["t"] not in known_times:
+                    rows.add([(line["t"], decode(line))], place)
+
+            self._read(period, beginning, add, rows.is_full_since)
+            return rows.take_oldest_first()[::-1][: period.max_entries - len(known)]
 
         async with self._lock:
             return await compute_alone(HISTORY_THREAD, read)
@@ -231,37 +247,46 @@ class CardHistory:
             **self.collector.figures(),
         }
 
-    def _find(
-        self, period: Period, beginning: bytes, enough: int, decode: Callable[[Mapping[str, Any]], T]
-    ) -> list[T]:
-        """Return the decoded lines of the period that begin with these bytes. Omit invalid lines. Return nothing if
-        the card cannot be read."""
+    def _read(
+        self,
+        period: Period,
+        beginning: bytes,
+        add: Callable[[Mapping[str, Any], Place], None],
+        is_full_since: Callable[[int], bool],
+    ) -> None:
+        """Call `add` with the lines of the period that begin with these bytes, latest write first. Omit invalid
+        lines. Stop if `is_full_since` returns True for a time after all unread lines, or if the card is
+        unreadable."""
         try:
-            return self._find_lines(period, beginning, enough, decode)
+            self._read_months(period, beginning, add, is_full_since)
         except OSError as error:
             log.warning("history cannot be read: %s", error.strerror or error)
-            return []
 
-    def _find_lines(
-        self, period: Period, beginning: bytes, enough: int, decode: Callable[[Mapping[str, Any]], T]
-    ) -> list[T]:
+    def _read_months(
+        self,
+        period: Period,
+        beginning: bytes,
+        add: Callable[[Mapping[str, Any], Place], None],
+        is_full_since: Callable[[int], bool],
+    ) -> None:
         first, last = _months_of(period)
-        found: list[T] = []
-        count = 0
         sizes = self._writer.read_sizes()
         for month in reversed(sizes):
-            if first <= month <= last and count < enough:
-                start = self._index.start_for(month, sizes[month], period.bounds_ms()[0])
-                part = self._months.find(month, beginning, start)
-                decoded: list[T] = []
-                for line in part.lines:
+            if not first <= month <= last:
+                continue
+            for part in self._index.list_parts(month, sizes[month], period.bounds_ms()[0]):
+                for line in self._months.find(month, beginning, part.start, part.end):
+                    if line.fields is None:
+                        self._note_bad(month, line.offset)
+                        continue
                     with suppress(*Faulty):
-                        decoded.append(decode(line))
-                found = [*decoded, *found]
-                count += sum(len(line.get("h") or line.get("c") or "1") for line in part.lines)
-                if len(self._bad) < MAX_BAD_LINES:
-                    self._bad.update((month, offset) for offset in part.bad)
-        return found
+                        add(line.fields, (month, line.offset))
+                if is_full_since(part.others_until_ms):
+                    return
+
+    def _note_bad(self, month: str, offset: int) -> None:
+        if len(self._bad) < MAX_BAD_LINES:
+            self._bad.add((month, offset))
 
     def _note(self, written: Written, now: int) -> None:
         self._bytes += written.bytes

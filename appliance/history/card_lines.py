@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Any
 
 import orjson
@@ -49,6 +49,10 @@ MAX_CARD_TEXT_CHARS = 200
 
 MAX_CARD_VALUE_BYTES = 1024
 """Maximum size of a value as JSON. Larger values are not stored on the card."""
+
+MAX_CHANGES_PER_LINE = 500
+"""Maximum number of changes per line, so that a line can be decoded in about a millisecond. Files of earlier versions
+contain longer lines."""
 
 ValueChange = tuple[int, Any]
 """A time in milliseconds since 1970, and the value since that time."""
@@ -86,12 +90,12 @@ def encode_hours(
 
 
 def encode_changes(device_id: str, attribute: str, changes: Iterable[ValueChange]) -> Iterator[tuple[str, bytes]]:
-    """Yield one line per month of these changes."""
+    """Yield the lines of each month of these changes."""
     for month, found in groupby(changes, lambda change: month_of(change[0] / 1000)):
-        pairs = list(found)
-        first = pairs[0][0]
-        rest = orjson.dumps({"t": first, "c": [[at - first, value] for at, value in pairs]})
-        yield month, attribute_beginning(device_id, attribute) + rest[1:]
+        while pairs := list(islice(found, MAX_CHANGES_PER_LINE)):
+            first = pairs[0][0]
+            rest = orjson.dumps({"t": first, "c": [[at - first, value] for at, value in pairs]})
+            yield month, attribute_beginning(device_id, attribute) + rest[1:]
 
 
 def encode_command(event: CommandEnded, at: int) -> bytes:

@@ -1,16 +1,26 @@
-"""Finds the offset of recent values in a monthly file, so that readers can skip the older part."""
+"""Finds the parts of a monthly file that contain values since a time, so that readers can skip the other parts."""
 
 from __future__ import annotations
 
-from appliance.history.card_lines import WRITTEN, month_of
+from msgspec import Struct
+
+from appliance.history.card_lines import WRITTEN
 from appliance.store.month_files import MonthFiles
+
+
+class WrittenPart(Struct, frozen=True, kw_only=True):
+    """The part of a monthly file that one write appended, from `start` to `end`. All values in earlier parts of the
+    file are older than `others_until_ms`."""
+
+    start: int
+    end: int
+    others_until_ms: int
 
 
 class WritingIndex:
     """The end offsets of all writes in the monthly files.
 
-    The last line of a write contains the time of the write, and all values of the write are earlier. A search for
-    later values therefore begins at that line.
+    The last line of a write contains the time of the write, and all values of the write are earlier.
 
     Only one thread at a time may use the index.
     """
@@ -20,20 +30,25 @@ class WritingIndex:
         self._ends: dict[str, list[tuple[int, int]]] = {}
         self._seen: dict[str, int] = {}
 
-    def start_for(self, month: str, size: int, first_ms: int) -> int:
-        """Return an offset that precedes all values since `first_ms` in the month's file. `size` is the file's size.
-        Raise `OSError` if the file is unreadable."""
-        if first_ms < 0 or month_of(first_ms / 1000) < month:
-            return 0
-        if size < self._seen.get(month, 0):  # the file was replaced by a smaller file
+    def list_parts(self, month: str, size: int, first_ms: int) -> list[WrittenPart]:
+        """Return the parts of the month's file that can contain values since `first_ms`, latest part first. `size` is
+        the file's size. Raise `OSError` if the file is unreadable."""
+        if size < (seen := self._seen.get(month, 0)):  # the file was replaced by a smaller file
             self.forget()
-        if size > self._seen.get(month, 0):
-            found = self._months.find(month, WRITTEN, self._seen.get(month, 0))
-            pairs = zip(found.lines, found.offsets, strict=True)
-            known = [(line["t"], offset) for line, offset in pairs if isinstance(line.get("t"), int)]
-            self._ends.setdefault(month, []).extend(known)
-            self._seen[month] = min(found.end, size)
-        return max((offset for at, offset in self._ends.get(month, ()) if at < first_ms), default=0)
+            seen = 0
+        ends = self._ends.setdefault(month, [])
+        for line in self._months.find(month, WRITTEN, seen, size) if size > seen else ():
+            if line.fields is not None and isinstance(at := line.fields.get("t"), int):
+                ends.append((at, line.offset))
+        self._seen[month] = size
+        parts: list[WrittenPart] = []
+        start, others_until = 0, -(1 << 62)
+        for at, end in ends:
+            if at >= first_ms:
+                parts.append(WrittenPart(start=start, end=end, others_until_ms=others_until))
+            start, others_until = end, max(at, others_until)
+        parts.append(WrittenPart(start=start, end=size, others_until_ms=others_until))
+        return parts[::-1]
 
     def forget(self) -> None:
         """Discard the offsets, because a failed append may have been removed from the files."""

@@ -39,14 +39,11 @@ TAIL_BYTES = 256 << 10
 _NAME = re.compile(r"(\d{4,}-\d\d)\.jsonl")
 
 
-class FoundLines(Struct, frozen=True, kw_only=True):
-    """Valid lines in file order with their offsets, and the offsets of lines with wrong checksums. `end` is the
-    offset after the last read line."""
+class FoundLine(Struct, frozen=True, kw_only=True):
+    """A line with its offset. `fields` is None if the checksum is wrong."""
 
-    lines: Sequence[Mapping[str, Any]]
-    offsets: Sequence[int]
-    bad: Collection[int]
-    end: int
+    offset: int
+    fields: Mapping[str, Any] | None
 
 
 class MonthFiles:
@@ -102,25 +99,21 @@ class MonthFiles:
         if months:
             self._disk.sync_folder(HISTORY_FOLDER)
 
-    def find(self, month: str, beginning: bytes, start: int = 0) -> FoundLines:
-        """Return the lines that begin with these bytes, such as `{"d":"lamp","a":`.
+    def find(self, month: str, beginning: bytes, start: int = 0, end: int | None = None) -> Iterator[FoundLine]:
+        """Yield the lines that begin with these bytes, such as `{"d":"lamp","a":`, in file order.
 
-        The search begins at `start`, which must be the offset of a line.
+        The search begins at `start`, and ends before `end` or at the end of the file. Both must be offsets of lines.
         """
-        lines, offsets, bad, reached = [], [], [], start
-        for offset, part in self._parts(month, start):
+        for offset, part in self._parts(month, start, end):
             at = part.find(beginning)
             while at != -1:
-                end = part.find(b"\n", at)
-                if (found := check_crc(part[at:end])) is not None:
-                    lines.append(found)
-                    offsets.append(offset + at)
-                else:  # a damaged newline joins this line and the next line
-                    end = at + 1
-                    bad += [offset + at] if at == 0 or part[at - 1] == ord("\n") else []
-                at = part.find(beginning, end)
-            reached = offset + len(part)
-        return FoundLines(lines=lines, offsets=offsets, bad=bad, end=reached)
+                line_end = part.find(b"\n", at)
+                fields = check_crc(part[at:line_end])
+                if fields is None:  # a damaged newline joins this line and the next line
+                    line_end = at + 1
+                if fields is not None or at == 0 or part[at - 1] == ord("\n"):
+                    yield FoundLine(offset=offset + at, fields=fields)
+                at = part.find(beginning, line_end)
 
     def find_last(self, month: str, beginning: bytes) -> Mapping[str, Any] | None:
         """Return the latest valid line that begins with the given bytes, or None."""
@@ -132,8 +125,10 @@ class MonthFiles:
             if (found := check_crc(tail[at : tail.find(b"\n", at)])) is not None:
                 return found
             at = tail.rfind(beginning, 0, at)
-        found_lines = self.find(month, beginning).lines if start else ()
-        return found_lines[-1] if found_lines else None
+        last = None
+        for line in self.find(month, beginning) if start else ():
+            last = last if line.fields is None else line.fields
+        return last
 
     def read_all(self, month: str) -> Iterator[Mapping[str, Any] | None]:
         """Yield each line of the file, including the header. Yield None for a line with a wrong checksum."""
@@ -142,11 +137,17 @@ class MonthFiles:
                 if line.strip(b"\0"):
                     yield check_crc(line.lstrip(b"\0"))
 
-    def _parts(self, month: str, start: int = 0) -> Iterator[tuple[int, bytes]]:
-        """Yield parts of the file with their offsets, beginning at `start`. Each part consists of complete lines."""
+    def _parts(self, month: str, start: int = 0, stop: int | None = None) -> Iterator[tuple[int, bytes]]:
+        """Yield parts of the file from `start` to `stop` with their offsets. Each part consists of whole lines."""
         name, offset, rest = _path(month), start, b""
+
+        def read() -> bytes:
+            at = offset + len(rest)
+            length = READ_PART_BYTES if stop is None else min(READ_PART_BYTES, stop - at)
+            return self._disk.read_part(name, at, length) if length > 0 else b""
+
         with suppress(FileNotFoundError):  # the file was removed in the meantime
-            while data := self._disk.read_part(name, offset + len(rest), READ_PART_BYTES):
+            while data := read():
                 data = rest + data if rest else data
                 end = data.rfind(b"\n") + 1
                 if end:

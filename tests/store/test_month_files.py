@@ -32,7 +32,7 @@ def body(number: int, text: str = "") -> bytes:
 
 def numbers(files: MonthFiles, month: str = MONTH) -> list[int]:
     """Return the numbers of the lamp's lines."""
-    return [line["n"] for line in files.find(month, PREFIX).lines]
+    return [line.fields["n"] for line in files.find(month, PREFIX) if line.fields is not None]
 
 
 def test_lines_are_found_in_order(tmp_path: Path) -> None:
@@ -57,8 +57,7 @@ def test_lines_are_found_in_order(tmp_path: Path) -> None:
 def test_a_value_that_looks_like_a_line_is_not_a_line(tmp_path: Path) -> None:
     files = MonthFiles(Disk(tmp_path))
     files.append(MONTH, [b'{"d":"x","a":"y","v":{"d":"lamp","a":"power","n":1}}', body(2)])
-    found = files.find(MONTH, PREFIX)
-    assert [line["n"] for line in found.lines] == [2] and not found.bad
+    assert [(line.fields or {}).get("n") for line in files.find(MONTH, PREFIX)] == [2]
 
 
 def test_a_month_larger_than_one_read(tmp_path: Path) -> None:

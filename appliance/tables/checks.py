@@ -119,7 +119,7 @@ def suggest(near: str | None, otherwise: str = "") -> str:
 def _greatest_likeness(letters: Mapping[str, int], length: int, other: str) -> float:
     """Return an upper limit of the similarity of two words, given the letters and length of the first word."""
     both = length + len(other)
-    # `map` halves the time of a generator, and a file can have 50 unknown names in a home with thousands of names
+    # `map` needs 15 % less time than a generator; a file can have 50 unknown names in a home with thousands of names
     return 2 * sum(map(min, letters.values(), map(other.count, letters))) / (both or 1)
 
 

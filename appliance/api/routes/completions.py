@@ -20,7 +20,7 @@ from appliance.tables.json_schema import TEXT, Schema, array_of, maybe, record
 from appliance.tasks import SharedRun, Tasks
 
 _NAMED = record("NamedPlace", id=TEXT, name=TEXT)
-_COMPLETED_DEVICE: Schema = record(
+_COMPLETED_DEVICE = record(
     "CompletedDevice",
     id=TEXT,
     alias=maybe(TEXT),
@@ -30,23 +30,23 @@ _COMPLETED_DEVICE: Schema = record(
     commands=DEVICE_COMMANDS,
     events=array_of(TEXT),
 )
-COMPLETIONS = record(
-    "Completions",
-    devices=array_of(_COMPLETED_DEVICE),
-    rooms=array_of(_NAMED),
-    groups=array_of(_NAMED),
-    scenes=array_of(_NAMED),
-    variables=array_of(TEXT),
-    timers=array_of(TEXT),
-    operations=array_of(TEXT),
-    ctx=array_of(record("CtxMethod", name=TEXT, arguments=array_of(TEXT), description=TEXT)),
-    automation={**array_of(TEXT), "description": "The fields of an automation."},
-    types={
+_OTHERS: dict[str, Schema] = {
+    "rooms": array_of(_NAMED),
+    "groups": array_of(_NAMED),
+    "scenes": array_of(_NAMED),
+    "variables": array_of(TEXT),
+    "timers": array_of(TEXT),
+    "operations": array_of(TEXT),
+    "ctx": array_of(record("CtxMethod", name=TEXT, arguments=array_of(TEXT), description=TEXT)),
+    "automation": {**array_of(TEXT), "description": "The fields of an automation."},
+    "types": {
         "type": "object",
         "additionalProperties": array_of(TEXT),
         "description": "The fields of each type of trigger and condition.",
     },
-)
+}
+COMPLETIONS = record("Completions", devices=array_of(_COMPLETED_DEVICE), **_OTHERS)
+_OTHER_PART = record("OtherCompletions", **_OTHERS)
 
 
 class CompletionsApi(ApiResource):
@@ -72,7 +72,7 @@ class CompletionsApi(ApiResource):
 
 def _encode(names: HomeNames, devices: Sequence[Device], layout: Layout, scenes: Sequence[Scene]) -> bytes:
     attributes, events = names.devices or {}, names.events
-    completed = [
+    completed = (
         {
             "id": device.id,
             "alias": device.alias,
@@ -83,9 +83,8 @@ def _encode(names: HomeNames, devices: Sequence[Device], layout: Layout, scenes:
             "events": sorted(events.get(device.id, ())),
         }
         for device in devices
-    ]
+    )
     shown = {
-        "devices": completed,
         "rooms": [layout.rooms[id_] for id_ in sorted(layout.rooms)],
         "groups": [layout.groups[id_] for id_ in sorted(layout.groups)],
         "scenes": scenes,
@@ -98,4 +97,7 @@ def _encode(names: HomeNames, devices: Sequence[Device], layout: Layout, scenes:
         "automation": list_automation_fields(),
         "types": list_typed_fields(),
     }
-    return orjson.dumps(COMPLETIONS(shown), default=asdict)
+    # one call for all devices would block other threads while it encodes megabytes
+    encoded = b",".join(orjson.dumps(_COMPLETED_DEVICE(each), default=asdict) for each in completed)
+    others = orjson.dumps(_OTHER_PART(shown), default=asdict)
+    return b"".join((b'{"devices":[', encoded, b"],", others[1:]))

@@ -83,6 +83,6 @@ class OverviewApi(ApiResource):
         devices = encoder.list_parts(hub.registry.list_devices())
 
         def encode() -> bytes:
-            return b'%b,"devices":%b}' % (orjson.dumps(_HOME_PART(shown))[1:-1], join_parts(devices))
+            return b"".join((orjson.dumps(_HOME_PART(shown))[1:-1], b',"devices":', join_parts(devices), b"}"))
 
         return await asyncio.to_thread(encode)

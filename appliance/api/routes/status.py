@@ -117,7 +117,7 @@ class StatusApi(ApiResource):
     async def _encode_state(self) -> bytes:
         values = await self.hub.store.recorder.list_present(HOME_STATE_PREFIXES)
         pairs = (b"%b:%b" % (orjson.dumps(key), value) for key, value in values.items())
-        return b'{"values":{%b}}' % await asyncio.to_thread(b",".join, pairs)
+        return await asyncio.to_thread(lambda: b"".join((b'{"values":{', b",".join(pairs), b"}}")))
 
     async def _encode_status(self) -> bytes:
         hub, figures = self.hub, self.parts.figures.tree()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from array import array
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from enum import IntEnum
@@ -110,7 +112,6 @@ class Collector:
 
     - `grid_ms`: the offset of full hours in the home's time zone, for example 30 minutes in some zones.
     - `lost`: the number of hours, changes, and entries dropped because of the limits.
-    - `untracked`: at most `MAX_UNTRACKED` of the attributes beyond `MAX_ATTRIBUTES`.
     """
 
     def __init__(self, bus: Bus, grid_ms: int) -> None:
@@ -124,7 +125,9 @@ class Collector:
         self._packed = PackedRecords()
         self._count = 0
         self.lost = 0
-        self.untracked: set[AttributeKey] = set()
+        self._untracked = array("q")
+        """The sorted hashes of at most `MAX_UNTRACKED` attributes beyond `MAX_ATTRIBUTES`. The keys would be small
+        objects from a burst of devices, each of which keeps a page in use."""
         self._stop_listening = bus.listen(
             self._on_event, DeviceStateChanged, DeviceRemoved, CommandEnded, rank=Rank.RECORD
         )
@@ -237,7 +240,7 @@ class Collector:
         lost = self.lost + sum(each.lost for _, each in self._list_numbers())
         changes = sum(len(series) for attributes in self._changes.values() for series in attributes.values())
         waiting = changes + len(self._entries) + len(self._packed)
-        return {"numbers": self._count, "waiting": waiting, "lost": lost, "untracked": len(self.untracked)}
+        return {"numbers": self._count, "waiting": waiting, "lost": lost, "untracked": len(self._untracked)}
 
     def _on_event(self, event: Event) -> None:
         if isinstance(event, DeviceStateChanged):
@@ -335,8 +338,9 @@ class Collector:
         self._changes_bytes -= _bytes_of(changes)
 
     def _note_untracked(self, key: AttributeKey) -> None:
-        if len(self.untracked) < MAX_UNTRACKED:
-            self.untracked.add(key)
+        place = bisect_left(self._untracked, hashed := hash(key))
+        if len(self._untracked) < MAX_UNTRACKED and self._untracked[place : place + 1] != array("q", [hashed]):
+            self._untracked.insert(place, hashed)
 
     def _add_entry(self, at: int, importance: int, body: bytes) -> None:
         self._entries.add(at, importance, body)

@@ -20,6 +20,7 @@ from appliance.adapters.matter.operations import Operations
 from appliance.automations.names.home_names import MAX_CALL_FAULTS, HomeNames, PastNames
 from appliance.automations.names.name_watcher import NameWatcher, read_past, read_removed
 from appliance.errors import Fault
+from appliance.home.bus import Bus
 from appliance.home.command_specs import CommandSpec
 from appliance.home.events import CatalogReloaded, DeviceEvent, DeviceRemoved
 from appliance.home.layout import Layout
@@ -28,8 +29,9 @@ from appliance.lua.files.catalog import LoadedFile
 from appliance.lua.files.folder import Contents, Folder, modules_of
 from appliance.lua.text.source import Source
 from appliance.tables.checks import Function
-from tests.automations.homes import change, device, home, parse
+from tests.automations.homes import NOW, change, device, home, parse
 from tests.fakes.automations import Card, automation, bench
+from tests.fakes.clock import VirtualClock
 from tests.fakes.rows import each_row
 
 MOTION, LAMP, BUTTON = "mqtt:hall_motion", "desk:light:0", "mqtt:button"
@@ -422,6 +424,27 @@ def words(trigger: dict[str, Any], *conditions: dict[str, Any]) -> list[str]:
     definition = parse(fields).definition
     assert definition is not None
     return [*definition.explain(app, AT)]
+
+
+async def test_removed_devices_are_stored_only_on_request_and_a_return_is_stored_only_if_the_removal_was() -> None:
+    card, bus = Card(), Bus()
+
+    async def view(*_: object) -> Any:
+        raise AssertionError
+
+    def add(id_: str) -> None:
+        bus.publish(change(None, {"power": "on"}, id_))
+
+    async with NameWatcher(bus, VirtualClock(NOW), card, view, lambda: False) as watcher:
+        for number in range(3):
+            bus.publish(DeviceRemoved(device_id=f"a:{number}", name="A"))
+            add(f"b:{number}")
+        assert [*watcher.list_removed()] == ["a:0", "a:1", "a:2"] and card.values == {}
+        add("a:1")
+        watcher.store_removals()
+        assert sorted(card.values) == ["removed/a:0", "removed/a:2"]
+        add("a:0")
+        assert [*card.values] == ["removed/a:2"] and [*watcher.list_removed()] == ["a:2"]
 
 
 def test_stored_names_in_another_form_are_ignored(caplog: pytest.LogCaptureFixture) -> None:

@@ -19,12 +19,15 @@ from msgspec.structs import replace
 
 from appliance.history.card_lines import month_at, month_of
 from appliance.history.collector import (
+    MAX_ATTRIBUTES,
     MAX_CHANGES_BYTES,
     MAX_ENDED,
     MAX_PACKED_BYTES,
+    MAX_UNTRACKED,
     CardEntry,
     Collected,
     CollectedHours,
+    Collector,
     Importance,
 )
 from appliance.history.day_budget import LINE_END_BYTES, Written, allowance, fit
@@ -37,7 +40,7 @@ from appliance.history.series import SERIES_BYTES
 from appliance.home.bus import Bus
 from appliance.home.commands import Command
 from appliance.home.events import CommandEnded, DeviceRemoved, DeviceStateChanged
-from appliance.home.model import Device, changed_attributes
+from appliance.home.model import Device, DeviceKind, Metadata, changed_attributes
 from appliance.settings import HistorySettings
 from appliance.store.month_files import FoundLine, MonthFiles
 from tests.fakes.clock import VirtualClock
@@ -664,3 +667,29 @@ async def test_long_texts_that_change_often_fill_no_memory(tmp_path: Path) -> No
         box.pack()
         collector.pack("lamp1")
         assert collector._changes_bytes == 0
+
+
+def test_attributes_beyond_the_limit_are_counted_once_each_up_to_a_limit() -> None:
+    bus = Bus()
+    collector = Collector(bus, 0)
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+
+    def report(numbers: range, value: str) -> int:
+        for number in numbers:
+            device = Device(
+                id=f"x:{number}",
+                room_id=None,
+                kind=DeviceKind.SENSOR,
+                attributes={"motion": value},
+                metadata=Metadata(source="x"),
+                updated_at=at,
+                last_seen=at,
+            )
+            bus.publish(DeviceStateChanged(device=device, previous=None, changed=frozenset(device.attributes)))
+        return collector.figures()["untracked"]
+
+    assert report(range(MAX_ATTRIBUTES), "clear") == 0
+    more = range(MAX_ATTRIBUTES, MAX_ATTRIBUTES + 3)
+    assert report(more, "clear") == report(more, "detected") == 3
+    assert report(range(MAX_ATTRIBUTES, MAX_ATTRIBUTES + MAX_UNTRACKED + 5), "clear") == MAX_UNTRACKED
+    collector.close()

@@ -119,8 +119,8 @@ class NameWatcher:
             self._note(event.device_id, "events", {event.event})
         elif isinstance(event, DeviceStateChanged):
             if event.previous is None:
-                self.store_removals()
-                if self._removed.pop(event.device.id, None) is not None:
+                is_waiting = self._removals.take(event.device.id) is not None
+                if not is_waiting and self._removed.pop(event.device.id, None) is not None:
                     self._remember(REMOVED_PREFIX + event.device.id, None)
             if gone := event.gone:
                 self._note(event.device.id, "attributes", gone)

@@ -57,7 +57,7 @@
 ---@class DeviceStateChange
 ---@field type "device_state_change"
 ---@field id? string The `trigger_id` of the event, to distinguish several triggers.
----@field device_id? string|string[] The device's id or alias, such as "elgato_lights:light:0", or a list. Without device, room, and group: every device with the attribute.
+---@field device_id? string|string[] The device's id or alias, such as "elgato_lights:light:0", or a list. "*": every device with the attribute.
 ---@field room_id? string The present devices of this room, instead of device_id.
 ---@field group_id? string The present devices of this group, instead of device_id.
 ---@field attribute? Capability|string The attribute. Without it, any change fires, and no comparison is possible.

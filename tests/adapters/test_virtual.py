@@ -352,7 +352,9 @@ async def test_a_wait_for_a_virtual_device_survives_a_kill(
 ) -> None:
     process.configure(tmp_path, LEAK)
     equals = json.dumps(value)
-    trigger = f'{{ type = "device_state_change", attribute = "{attribute}", equals = {equals}, {wait} }}'
+    trigger = (
+        f'{{ type = "device_state_change", device_id = "*", attribute = "{attribute}", equals = {equals}, {wait} }}'
+    )
     write(tmp_path, {"automations/a.lua": automation("a", trigger, 'ctx:set("fired", true)')})
     async with process.running(tmp_path) as hub:
         await hub.ready()

@@ -343,12 +343,13 @@ def below(kind: type[errors.LaresError]) -> set[type[errors.LaresError]]:
     return {kind}.union(*(below(each) for each in kind.__subclasses__()))
 
 
-NEVER_ANSWERED = {errors.LaresError, errors.ConfigFailed, errors.StartFailed}
+NEVER_ANSWERED = {errors.AccessDenied, errors.LaresError, errors.ConfigFailed, errors.StartFailed}
 """Errors that end the start, or that are base classes and never raised themselves."""
 
 
 WORDS: dict[type[errors.LaresError], tuple[Any, ...]] = {
     errors.NotFound: ("room", "x"),
+    errors.AccessDenied: ("config/default.toml", "use sudo"),
     errors.NoPicture: ("camera", None),
     errors.InvalidFile: ("config/scenes/x.lua", [errors.Fault("config/scenes/x.lua", 12, "boo")]),
     errors.RateLimited: (0.5,),

@@ -173,6 +173,19 @@ KINDS = (
             ["attribute is missing; these fields need it: above, duration_secs"],
         ),
         ({"type": "weather_state", "device_id": "w:1"}, ["attribute is missing"]),
+        (
+            {"type": "device_state_change", "attribute": "battery", "below": 9},
+            ['device_id is missing; for every device with the attribute, set it to "*"'],
+        ),
+        *(
+            (trigger, ['device_id "*" is allowed only alone, in a trigger device_state_change with an attribute'])
+            for trigger in (
+                {"type": "device_state_change", "device_id": "*"},
+                {"type": "device_state_change", "device_id": ["*", LAMP], "attribute": "battery"},
+                {"type": "weather_state", "device_id": "*", "attribute": "wind_speed"},
+                {"type": "device_event", "device_id": "*"},
+            )
+        ),
         ({"type": "weather_state", "attribute": "wind_speed", "above": 9}, ["device_id is missing"]),
         ({"type": "adapter_lifecycle", "adapter": 5}, ["adapter must be a string, not 5"]),
         ({"type": "system_error", "contains": ""}, ["contains must not be empty"]),

@@ -146,8 +146,8 @@ async def test_booleans_of_dangerous_classes_are_alarms(device_class: str | None
     assert len(await play(tmp_path, trigger_of(VALUE, equals=True), steps, device_class)) == fires
 
 
-async def test_a_trigger_without_a_device_listens_to_every_device_that_has_the_attribute(tmp_path: Path) -> None:
-    low = {"type": "device_state_change", "attribute": "battery", "below": 15}
+async def test_a_trigger_for_every_device_listens_to_every_device_that_has_the_attribute(tmp_path: Path) -> None:
+    low = {"type": "device_state_change", "device_id": "*", "attribute": "battery", "below": 15}
     waits = {**low, "duration_secs": 5}
     async with bench(tmp_path, automation(low, "low"), automation(waits, "waits")) as it:
         for device_id in ("desk:a", "desk:b"):

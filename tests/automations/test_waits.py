@@ -266,7 +266,9 @@ async def test_waits_of_alarms_and_virtual_devices_are_stored_before_the_next_fl
             for key, value in values.items():
                 super().put_later(key, value)
 
-    trigger = automation({"type": "device_state_change", "attribute": attribute, "equals": values[1], wait: 600})
+    trigger = automation(
+        {"type": "device_state_change", "device_id": "*", "attribute": attribute, "equals": values[1], wait: 600}
+    )
     card = Unflushed()
     async with bench(tmp_path, trigger, card=card) as it:
         it.vendor_specific["virtual"] = is_virtual

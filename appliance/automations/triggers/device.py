@@ -30,6 +30,9 @@ MAX_LISTED_EVENTS = 10
 ANY_DEVICE: Subject = ("home", "")
 """The owner of an attribute in a trigger for all devices."""
 
+EVERY_DEVICE = "*"
+"""The `device_id` of a trigger for all devices."""
+
 _DEVICE_FIELDS = ("device_id", "room_id", "group_id")
 
 
@@ -44,18 +47,23 @@ class Devices(Struct, frozen=True, kw_only=True):
     @classmethod
     def parse(cls, table: Table, *, may_be_any: bool = False) -> Devices | None:
         """Read `device_id` (a text or a list), `room_id`, or `group_id`. Return None if the fields have faults. If
-        `may_be_any` is true, all three fields may be missing."""
+        `may_be_any` is true, `device_id` may be `EVERY_DEVICE`."""
         ids = table.take("device_id", check.texts)
         room_id, group_id = table.take("room_id", check.text), table.take("group_id", check.text)
         stated = [name for name in _DEVICE_FIELDS if table.has(name)]
-        if not stated and may_be_any:
-            return cls()
         if not stated:
-            table.fault("device_id", "is missing")
+            hint = f'; for every device with the attribute, set it to "{EVERY_DEVICE}"' if may_be_any else ""
+            table.fault("device_id", f"is missing{hint}")
             return None
         if len(stated) > 1:
             table.fault(stated[1], f"cannot be used together with {stated[0]}; choose one")
         if ids is None and room_id is None and group_id is None:
+            return None
+        if ids is not None and EVERY_DEVICE in ids:
+            if may_be_any and len(ids) == 1:
+                return cls()
+            text = f'"{EVERY_DEVICE}" is allowed only alone, in a trigger device_state_change with an attribute'
+            table.fault("device_id", text)
             return None
         return cls(ids=ids or (), room_id=room_id, group_id=group_id)
 

@@ -121,6 +121,7 @@ class Hub:
         """Whether clients can read and save Lua files over HTTP."""
         self.is_stopping = False
         self._stop_requested_at: float | None = None
+        self._had_packed = False
         self.worker_starts = asyncio.Event()
         """Is set when the Lua worker starts. If the worker has not started by the end of the hub's start, the
         event is set then."""
@@ -227,11 +228,14 @@ class Hub:
 
     async def pack(self) -> bool:
         """Save memory: remove the brake's expired records, and pack the remaining data of removed devices. Return
-        whether devices were removed."""
+        whether devices were removed. After the last removals, also pack the stored values."""
         self.environment.brake.remove_expired()
         has_packed = await self.history.pack()
         if not has_packed:
             self.names.store_removals()
+            if self._had_packed:
+                await self.store.document.pack()
+        self._had_packed = has_packed
         return has_packed
 
     async def trust_clock(self) -> None:

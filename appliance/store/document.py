@@ -78,6 +78,7 @@ class Document:
             self.recovered = await self._thread.run(self._files.open)
         except OSError as error:
             raise unreadable(error) from error
+        self.recovered.values = {}  # they are the present values, which would remain after `pack`
         for note in self.recovered.notes:
             log.warning("%s", note)
         if self._files.refusal is not None:
@@ -96,6 +97,10 @@ class Document:
     def get(self, key: str) -> bytes | None:
         """Return the key's value as JSON bytes, or None if the key is missing."""
         return self._files.values.get(key)
+
+    async def pack(self) -> None:
+        """Save memory after a burst of changes: copy all values, so that they share pages."""
+        await self._thread.run(self._files.pack)
 
     def items(self, prefix: str) -> list[tuple[str, Any]]:
         """Return the key and value of each key with the prefix. The returned keys lack the prefix."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from contextlib import AsyncExitStack
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from appliance import config
 from appliance.adapters.network_search.search import Found
 from appliance.api.limits import ApiLimits
 from appliance.home.capabilities import CAPABILITIES, OWNERSHIP, UNITS
+from appliance.home.events import DeviceRemoved
 from appliance.home.model import Room
 from tests.api.caller import call, request
 from tests.fakes.app import App, open_app
@@ -121,6 +123,20 @@ async def test_a_response_that_is_sent_in_parts_is_complete(app: App) -> None:
     await asyncio.gather(*map(put, rooms))
     answer = await app.get("/rooms")
     assert [each["id"] for each in answer.json] == [room.id for room in rooms]
+
+
+async def test_stored_values_are_packed_once_after_the_last_removals() -> None:
+    async with open_app(adapters={}) as app:
+        document, removed = app.hub.store.document, DeviceRemoved(device_id="x:1", name="X")
+        await document.put_many({"variable/a": {"value": "x" * 100}})
+        found = [document.get("variable/a")]
+        for is_removed in (False, True, True, False, False):
+            if is_removed:
+                app.hub.bus.publish(removed)
+            assert await app.hub.pack() is is_removed
+            found.append(document.get("variable/a"))
+        assert len({*found}) == 1 and found[0] is not None
+        assert [one is other for one, other in pairwise(found)] == [True, True, True, False, True]
 
 
 async def test_packing_removes_expired_records_of_the_brake() -> None:

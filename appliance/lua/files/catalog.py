@@ -14,6 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from appliance.errors import ConfigFailed, Fault, NotFound, Resource, ScriptFailed
+from appliance.event_loop import next_turn
 from appliance.log_limit import log_warnings
 from appliance.lua.files.folder import Contents, Folder, read_folder
 from appliance.lua.text.hints import ErrorContext, hint_of
@@ -273,6 +274,7 @@ class Catalog(Generic[T]):
         loaded = await load_folder(await read_folder(self._folder), self._load_changed, tries)
         self._valid, self._outdated = {file.source.name: file for file in loaded.files}, {}
         files, duplicates = _without_copies(loaded.files)
+        await next_turn()  # with thousands of files, the use of the files would make this turn long
         return replace(loaded, files=files, duplicates=duplicates)
 
     async def _check_dependencies(self) -> None:

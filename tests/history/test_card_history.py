@@ -62,6 +62,7 @@ class Box:
 
     def __init__(self, folder: Path, zone: str = "UTC", **settings: Any) -> None:
         self.disk = MoodyDisk(folder)
+        self.months = MonthFiles(self.disk)
         self.clock = VirtualClock(MONDAY)
         self.settings = HistorySettings(**settings)
         self.zone: tzinfo = ZoneInfo(zone)
@@ -82,7 +83,7 @@ class Box:
 
         self.history = HomeHistory(
             *(self.settings, self.bus, self.clock, self.zone),
-            months=MonthFiles(self.disk),
+            months=self.months,
             write_on=write_on,
             is_trusted=lambda: self.is_trusted,
             lines_to=no_server,

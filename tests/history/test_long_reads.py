@@ -5,6 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
+from errno import EIO
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from appliance.clock import from_millis, to_millis
 from appliance.history.card_lines import (
     MAX_CARD_VALUE_BYTES,
     MAX_CHANGES_PER_LINE,
+    WRITTEN,
     attribute_beginning,
     command_beginning,
     decode_changes,
@@ -33,13 +35,26 @@ PER_WRITE = 40
 
 
 class Counted(MonthFiles):
-    """Files that count the decoded lines."""
+    """Files that count the decoded lines, except the last lines of writes."""
 
     decoded = 0
 
     def find(self, month: str, beginning: bytes, start: int = 0, end: int | None = None) -> Iterator[FoundLine]:
         for line in super().find(month, beginning, start, end):
-            self.decoded += 1
+            self.decoded += beginning != WRITTEN
+            yield line
+
+
+class Unsteady(MonthFiles):
+    """Files whose next read fails after three lines if `fails` is true."""
+
+    fails = False
+
+    def find(self, month: str, beginning: bytes, start: int = 0, end: int | None = None) -> Iterator[FoundLine]:
+        for number, line in enumerate(super().find(month, beginning, start, end)):
+            if number == 3 and self.fails:
+                self.fails = False
+                raise OSError(EIO, "Input/output error")
             yield line
 
 
@@ -91,13 +106,23 @@ async def times_of(box: Box, period: Period) -> dict[str, list[int]]:
 async def test_a_read_decodes_only_the_writes_that_its_limit_needs(tmp_path: Path, limit: int) -> None:
     box = Box(tmp_path)
     times = write_month(box)
+    box.months = files = Counted(box.disk)
     async with box.run():
-        files = Counted(box.disk)
-        box.card._months = files
         for name, found in (await times_of(box, Period(start=MONDAY, limit=limit))).items():
             assert found == times[::-1][:limit], name
         writes = 1 + (limit - 1) // PER_WRITE
         assert files.decoded <= 2 * writes * PER_WRITE + 2 * (writes + 1)
+
+
+async def test_a_failed_read_repeats_no_entries_later(tmp_path: Path) -> None:
+    box = Box(tmp_path)
+    times = write_month(box)
+    box.months = files = Unsteady(box.disk)
+    async with box.run():
+        period, files.fails = Period(start=MONDAY, limit=len(times)), True
+        assert await box.card.older_commands([], period, None) == [] and not files.fails
+        for name, found in (await times_of(box, period)).items():
+            assert found == times[::-1], name
 
 
 async def test_entries_after_the_period_do_not_count(tmp_path: Path) -> None:

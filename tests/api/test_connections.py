@@ -402,3 +402,23 @@ def test_connections_are_accepted_while_hundreds_of_sockets_are_ready() -> None:
         return turns
 
     assert run(count_turns()) <= 200 / MAX_EVENTS_PER_TURN + 64 / MAX_ACCEPTS_AT_ONCE + 2
+
+
+def test_a_flood_of_connections_is_accepted_in_equal_batches() -> None:
+    """If the selector reports the listening socket while a batch is scheduled, no second batch joins this turn."""
+
+    async def count_most() -> int:
+        limiter, clients = ConnectionLimiter(999, 999, time.monotonic), 10 * MAX_ACCEPTS_AT_ONCE
+        new_connection: Any = lambda _: asyncio.Protocol()  # noqa: E731
+        with socket.create_server(("127.0.0.1", 0), backlog=clients) as listening, ExitStack() as stack:
+            listening.setblocking(False)
+            for _ in range(clients):
+                stack.enter_context(socket.create_connection(listening.getsockname()))
+            most = 0
+            async with Listener(listening, limiter, new_connection):
+                while (before := limiter.count) < clients:
+                    await asyncio.sleep(0)
+                    most = max(most, limiter.count - before)
+        return most
+
+    assert asyncio.run(count_most()) <= 2 * MAX_ACCEPTS_AT_ONCE

@@ -68,6 +68,7 @@ class Listener:
         self._loop = asyncio.get_running_loop()
         self._reserve: socket.socket | None = None
         self._resume: asyncio.TimerHandle | None = None
+        self._next_batch: asyncio.Handle | None = None
         self._is_open = False
         self._unlogged = 0
         self._log_at = 0.0
@@ -76,7 +77,7 @@ class Listener:
         self._reserve = socket.socket()
         self._socket.listen(BACKLOG)
         self._is_open = True
-        self._loop.add_reader(self._socket, self._accept_some)
+        self._loop.add_reader(self._socket, self._accept_ready)
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -88,12 +89,18 @@ class Listener:
             self._is_open = False
             self._loop.remove_reader(self._socket)
             self._socket.close()
-        if self._resume is not None:
-            self._resume.cancel()
+        for timer in (self._resume, self._next_batch):
+            if timer is not None:
+                timer.cancel()
         if self._reserve is not None:
             self._reserve.close()
 
-    def _accept_some(self) -> None:
+    def _accept_ready(self) -> None:
+        if self._next_batch is None:
+            self._accept_batch()
+
+    def _accept_batch(self) -> None:
+        self._next_batch = None
         for _ in range(MAX_ACCEPTS_AT_ONCE):
             try:
                 accepted, address = self._socket.accept()
@@ -106,11 +113,8 @@ class Listener:
                 accepted.close()
             else:
                 self._register(accepted, peer)
-        self._loop.call_soon(self._accept_more)  # hundreds of ready sockets could precede the listening socket
-
-    def _accept_more(self) -> None:
-        if self._is_open:
-            self._accept_some()
+        # do not wait for the selector: hundreds of ready sockets could precede the listening socket
+        self._next_batch = self._loop.call_soon(self._accept_batch)
 
     def _register(self, accepted: socket.socket, peer: str) -> None:
         if (refusal := self._limiter.make_room(peer)) is not None:
@@ -155,7 +159,7 @@ class Listener:
             except OSError:
                 self._resume = self._loop.call_later(EXHAUSTED_PAUSE_SECS, self._resume_accepting)
                 return
-        self._loop.add_reader(self._socket, self._accept_some)
+        self._loop.add_reader(self._socket, self._accept_ready)
 
     def _log_refusal(self, why: str) -> None:
         """Log at most one line per minute, with the number of refusals."""

@@ -151,6 +151,7 @@ class StrictHttp1(Http):
     def abandon_body(self) -> None:
         """Read no more of the body, and close the connection after the response."""
         self.request_body = None
+        self.expecting_continue = False  # without "100 Continue", the client does not send the body
         self.keep_alive = False
 
     def abandon_missing_body(self) -> None:

@@ -167,7 +167,7 @@ def _check_history(folder: Path) -> Finding:
             return "care", "history", f"the file of {huge[0]} is larger than {MAX_STORE_FILE_BYTES >> 20} MiB"
         bad = sum(line is None for month in months for line in files.read_all(month))
     except OSError as error:
-        return "care", "history", f"the history cannot be read: {error.strerror}"
+        return "care", "history", f"{error.filename or 'the history'} cannot be read: {error.strerror}"
     sentence = f"{counted(len(months), 'month')} stored, {sum(months.values()) / 1e6:.1f} MB"
     return ("care", "history", f"{sentence}, {bad} damaged lines skipped") if bad else ("ok", "history", sentence)
 

@@ -60,9 +60,10 @@ def history(arguments: argparse.Namespace) -> int:
         if lines:
             say(*lines)
     except OSError as error:
-        if isinstance(error, BrokenPipeError):
+        if isinstance(error, BrokenPipeError | PermissionError):
             raise
-        raise StartFailed(f"the history cannot be read: {error.strerror or error}", os.EX_IOERR) from None
+        file = error.filename or "the history"
+        raise StartFailed(f"{file} cannot be read: {error.strerror or error}", os.EX_IOERR) from None
     if export.bad:
         say(f"{export.bad} damaged lines were skipped", to=sys.stderr)
     if holder_of(data_dir) is not None:

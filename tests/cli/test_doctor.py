@@ -187,6 +187,23 @@ def test_other_commands_fail_without_access_to_the_data(open_folder: Path, argum
     assert re.fullmatch(r"lares: permission denied: \S+; use sudo", result.stderr.splitlines()[-1])
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
+def test_the_export_names_history_without_access(open_folder: Path) -> None:
+    data = home(open_folder) / "data"
+    folder = data / "history"
+    folder.mkdir(mode=0o700)
+    for path in (data, *data.iterdir()):
+        if path != folder:
+            os.chown(path, 65534, 65534)
+    program = AS_NOBODY.replace('["doctor"]', '["history", "export"]')
+    result = subprocess.run(
+        [sys.executable, "-c", program], cwd=open_folder, env=environment(), capture_output=True, text=True
+    )
+    remedy = f"run `sudo chown nobody {folder}`, then `sudo chmod u+rwX {folder}`"
+    assert result.returncode == os.EX_NOPERM
+    assert result.stderr.splitlines()[-1] == f"lares: permission denied: {folder}; {remedy}"
+
+
 def test_an_interrupted_write_is_reported_and_harmless(tmp_path: Path, command: Command) -> None:
     journal = next((home(tmp_path) / "data").glob("journal.*"))
     journal.write_bytes(journal.read_bytes().rstrip(b"\0") + b'{"seq":1,"len')

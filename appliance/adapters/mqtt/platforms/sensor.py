@@ -21,8 +21,8 @@ _WORD_CLASSES = ("", "date", "enum", "timestamp", "uptime")
 _MOMENT_CLASSES = ("date", "timestamp", "uptime")
 """Device classes whose values are dates or points in time."""
 
-_TODAY = re.compile(r"today|daily|yield[ _]?day|energy[ _]?day|(?<![a-z])day[ _]?(?:yield|energy)")
-"""Matches the name of a sum that starts again each day."""
+_DAILY = re.compile(r"daily|(?:yield|energy)[ _]?day(?![a-z]|[ _]?tariff)|(?<![a-z])day[ _]?(?:yield|energy)")
+"""Matches the name of a sum that starts again each day. The sum of a day tariff does not."""
 
 _PERIODS = (
     "hourly", "daily", "weekly", "monthly", "yearly", "event", "today", "hour", "day", "week", "month", "year",
@@ -57,9 +57,8 @@ class Sensor(Entity):
         if units is not None and unit not in units:
             return ""
         if device_class == "energy":
-            if _TODAY.search(words):
-                return "energy_today"
-            return next((f"energy_{word}" for word in ("yesterday", "month") if word in words), capability)
+            periods = (f"energy_{word}" for word in ("today", "yesterday", "month") if word in words)
+            return next(periods, "energy_today" if _DAILY.search(words) else capability)
         if device_class == "wind_speed":
             return "" if "max" in words or "daily" in words else "wind_gust" if "gust" in words else capability
         return capability

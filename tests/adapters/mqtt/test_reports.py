@@ -217,6 +217,7 @@ ROWS: list[tuple[str, dict[str, Any], list[str], dict[str, Any], list[str]]] = [
     ("date", {**STATE, "command_topic": "c"}, ["2026-11-23", "soon"], {},
      ["'soon' is not a date like 2026-11-23; the value is unknown now"]),
     ("device_tracker", {**STATE, "source_type": "router"}, ["Home"], {"presence": True}, []),
+    ("device_tracker", STATE, ["home\n"], {"presence": True}, []),
     ("device_tracker", {**STATE, "source_type": "router"}, ["away"], {"presence": False}, []),
     ("device_tracker", {**STATE, "source_type": "router", "payload_not_home": "0"}, ["NOT_HOME"],
      {"presence": False}, []),

@@ -40,6 +40,7 @@ class DeviceTracker(Entity):
 
     def _parse(self, text: str) -> Update:
         [zone] = self.more_attributes
+        text = text.strip()
         if text == self.config.text("payload_reset", "None") or is_unknown(text):
             return {self.main_attribute: None, zone: None}
         if text == "":

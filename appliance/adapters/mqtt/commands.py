@@ -64,7 +64,7 @@ class Commands:
             intent = entity.write(command, self._now())
         except TemplateFailed as fault:
             raise BadAnswer(f"the template for {command.capability} of {device_id} {fault}") from None
-        pending = PendingCommand(intent, self._clock.monotonic(), command.transition_secs)
+        pending = PendingCommand(intent, entity.attributes, self._clock.monotonic(), command.transition_secs)
         if intent.shows:
             self._pending[device_id, entity.announcement.key] = pending
             self._on_pending()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Mapping
 
 from appliance.adapters.confirmation import describe_value, equals_rounded
@@ -15,9 +16,6 @@ from appliance.home.values import Value
 SUPPRESS_SECS = 1.0
 """Seconds after a command during which contradicting states are held back. A longer fade extends this time."""
 
-MAX_STEP_PART = 0.95
-"""The reported number may differ from the expected number by less than this part of a step."""
-
 _COLORS = ("color_xy", "color_hs", "color_rgb")
 
 
@@ -29,9 +27,12 @@ class PendingCommand:
     `has_failed` true.
     """
 
-    def __init__(self, intent: Intent, now: float, transition_secs: float | None) -> None:
+    def __init__(
+        self, intent: Intent, before: Mapping[str, Value], now: float, transition_secs: float | None
+    ) -> None:
         self.ended = asyncio.Event()
         self._expected = dict(intent.shows)
+        self._before = {key: before.get(key) for key in self._expected}
         self._begins = intent.begins
         self._until = now + max(SUPPRESS_SECS, transition_secs or 0.0)
         self._kept: dict[str, Value] = {}
@@ -58,7 +59,7 @@ class PendingCommand:
             return update
         passed: dict[str, Value] = {}
         for key, value in update.items():
-            if key in self._expected and value not in self._fails and not self._equals(self._expected[key], value):
+            if key in self._expected and value not in self._fails and not self._equals(key, value):
                 self._kept[key] = value
             else:
                 self._kept.pop(key, None)
@@ -84,7 +85,7 @@ class PendingCommand:
             is_done = self._begins(entity)
         else:
             is_done = self._are_values_current and all(
-                self._is_shown(key, value, entity.attributes) for key, value in self._expected.items()
+                self._is_shown(key, entity.attributes) for key in self._expected
             )
         if is_done and not entity.availability.is_denied:
             self.ended.set()
@@ -103,16 +104,25 @@ class PendingCommand:
         shown = [f"{key} {describe_value(self._kept.get(key, attributes.get(key)))}" for key in self._expected]
         return ", ".join(shown) or "nothing"
 
-    def _is_shown(self, key: str, expected: Value, attributes: Mapping[str, Value]) -> bool:
+    def _is_shown(self, key: str, attributes: Mapping[str, Value]) -> bool:
         if key in _COLORS and key not in attributes and "color_mode" in attributes:
             return True  # the colour is reported in another notation
-        return key in attributes and self._equals(expected, attributes[key])
+        return key in attributes and self._equals(key, attributes[key])
 
-    def _equals(self, expected: Value, seen: Value) -> bool:
-        """Return whether a value equals the expected value, apart from rounding in the device."""
-        if self._step is None or not equals_rounded(expected, seen):
-            return equals_rounded(expected, seen)
-        first, second = (
-            stated_number(each.get("value") if isinstance(each, dict) else each) for each in (expected, seen)
-        )
-        return first is None or second is None or abs(first - second) < self._step * MAX_STEP_PART
+    def _equals(self, key: str, seen: Value) -> bool:
+        """Return whether a value equals the expected value, apart from rounding in the device.
+
+        An attribute with a step can also differ by half a step. If its value has not changed since the command, it
+        must not differ by more.
+        """
+        expected = self._expected[key]
+        is_equal = equals_rounded(expected, seen)
+        if self._step is None:
+            return is_equal
+        is_nearest = abs(_number(expected) - _number(seen)) <= self._step / 2 + 1e-9
+        return is_equal and is_nearest if seen == self._before[key] else is_equal or is_nearest
+
+
+def _number(value: Value) -> float:
+    found = stated_number(value.get("value") if isinstance(value, dict) else value)
+    return math.nan if found is None else found

@@ -521,6 +521,8 @@ COVER = {"state_topic": "m", "position_topic": "s", "set_position_topic": "p", "
 UNANSWERED: list[tuple[str, dict[str, Any], str, Command, tuple[str, str] | None]] = [
     ("number", {**STATE, "command_topic": "c"}, "8",
      Command(capability="custom.mqtt.x", action="set", value=9), None),
+    ("number", {**STATE, "command_topic": "c", "step": 10}, "10",
+     Command(capability="custom.mqtt.x", action="set", value=12), None),
     ("climate", {"temperature_state_topic": "s", "temperature_command_topic": "c"}, "22.5",
      Command(capability="target_temperature", action="set", value={"value": 23, "unit": "°C"}), None),
     ("climate", {"temperature_state_topic": "s", "temperature_command_topic": "c", "temperature_unit": "F"}, "70",
@@ -560,6 +562,34 @@ async def test_one_step_or_a_wrong_direction_does_not_confirm_a_command(
     connection: Any = Stubborn()
     with pytest.raises(BadAnswer, match=r"was sent .* but shows .* after 5 s"):
         await clock.run(loop.processor.commands.run(connection, "mqtt:x", command))
+
+
+TARGET = {"temperature_state_topic": "s", "temperature_command_topic": "c"}
+
+
+@pytest.mark.parametrize(
+    ("component", "keys", "before", "value", "rounded"),
+    [
+        ("number", {**STATE, "command_topic": "c", "step": 0.001}, "5", 5.123, "5.12"),
+        ("number", {**STATE, "command_topic": "c", "step": 10}, "20", 12, "10"),
+        ("climate", {**TARGET, "temp_step": 0.1}, "20", {"value": 21.3, "unit": "°C"}, "21.5"),
+        ("climate", {**TARGET, "temp_step": 1}, "20", {"value": 22.5, "unit": "°C"}, "22"),
+    ],
+)
+async def test_a_rounded_number_confirms_a_command(
+    clock: VirtualClock, component: str, keys: dict[str, Any], before: str, value: Any, rounded: str
+) -> None:
+    loop = message_loop(clock)
+    announce(loop, config(f"{component}/x", **keys, unique_id="x"))
+    receive(loop, "s", before.encode())
+
+    class Rounding:
+        async def publish(self, message: Outgoing) -> None:
+            receive(loop, "s", rounded.encode())
+
+    connection: Any = Rounding()
+    capability = "custom.mqtt.x" if component == "number" else "target_temperature"
+    await loop.processor.commands.run(connection, "mqtt:x", Command(capability=capability, action="set", value=value))
 
 
 async def test_slats_can_be_open_in_the_middle(clock: VirtualClock) -> None:

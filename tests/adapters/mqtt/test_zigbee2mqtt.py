@@ -124,7 +124,7 @@ def _command(catalog: Any, device: MqttDevice, spec: CommandSpec, command: Comma
     entity = device.handlers[spec.capability]
     intent = entity.write(command, NOW)
     assert intent.messages, "nothing is published"
-    pending = PendingCommand(intent, 0.0, None)
+    pending = PendingCommand(intent, entity.attributes, 0.0, None)
     for message in intent.messages:
         for topic, state in answers(message, known):
             sentence = Message(topic, json.dumps(state).encode(), NOW)

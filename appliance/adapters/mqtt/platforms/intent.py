@@ -18,8 +18,7 @@ class Intent(Struct, frozen=True, kw_only=True):
 
     If `shows` is missing, the command is complete when it is sent. If `begins` is given, the command is complete when
     `begins` returns true for the entity. If the entity was announced again, `begins` gets the new entity object.
-    `fails` contains the states of a failed command. If `step` is given, a number must be within less than one step of
-    the expected number.
+    `fails` contains the states of a failed command. `step` is the step of an expected number.
     """
 
     messages: tuple[Outgoing, ...]

@@ -7,6 +7,7 @@ import argparse
 import asyncio
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 from appliance import config
@@ -22,10 +23,10 @@ from appliance.cli.initial_config import read_template, write_config
 from appliance.cli.lua_pool import open_pool
 from appliance.cli.machine_zone import in_machine_zone
 from appliance.cli.owner import as_owner, as_owner_of_all, become_owner_of_both, give_new_files
-from appliance.cli.paths import HubPaths, config_folder, make_data_dir
+from appliance.cli.paths import HubPaths, make_data_dir
 from appliance.cli.terminal import say
 from appliance.clock import Clock
-from appliance.config import Config
+from appliance.config import LUA_FOLDERS, Config
 from appliance.tables.plain_files import read_plain
 
 
@@ -75,8 +76,11 @@ def _import_all(
     entities = Entities(installation, _mqtt_section(file), known, settings.locale)
     with as_owner(data_dir):
         steps += import_records(installation, entities, known, data_dir)
-    with give_new_files(file.parent):
-        steps += import_files(installation, entities, config_folder(file), lambda files: check(files, settings))
+    folders = {name: settings.root / getattr(settings, name).directory for name in LUA_FOLDERS}
+    with ExitStack() as stack:
+        for folder in (file.parent, *folders.values()):
+            stack.enter_context(give_new_files(folder))
+        steps += import_files(installation, entities, folders, lambda files: check(files, settings))
     _report(steps, entities)
 
 

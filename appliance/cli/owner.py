@@ -185,7 +185,7 @@ def give_new_files(folder: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        if os.geteuid() == ROOT:
+        if os.geteuid() == ROOT and folder.exists():
             group = (folder if folder in before else folder.parent).stat().st_gid
             for path in {folder, *folder.rglob("*")} - before:
                 if path.exists():

@@ -264,6 +264,22 @@ def test_an_id_in_another_file_is_not_used_again(home: Path, tmp_path: Path) -> 
     assert not (folder / "a.lua").exists()
 
 
+def test_files_are_written_where_the_hub_reads_them(home: Path, tmp_path: Path) -> None:
+    (tmp_path / "ha").mkdir()
+    (tmp_path / "ha" / "automations.yaml").write_text("- {alias: A, triggers: [], actions: []}")
+    file, old = home / "config" / "default.toml", home / "config" / "automations"
+    before = {*old.glob("*")}
+    text = file.read_text()
+    for name in ("automations", "scripts"):
+        text = text.replace(f'directory = "config/{name}"', f'directory = "own/{name}"')
+    file.write_text(text)
+    assert f"{home}/own/automations/a.lua" in bring(home, tmp_path / "ha").out
+    assert (home / "own" / "scripts" / "homeassistant.lua").exists()
+    assert {*old.glob("*")} == before
+    (home / "own" / "automations" / "a.lua").rename(home / "own" / "automations" / "b.lua")
+    assert "own/automations/b.lua already has the id a" in bring(home, tmp_path / "ha").out
+
+
 def test_an_older_common_module_is_kept_and_reported(home: Path, tmp_path: Path) -> None:
     (tmp_path / "ha").mkdir()
     (tmp_path / "ha" / "automations.yaml").write_text("- {alias: A, triggers: [], actions: []}")

@@ -24,7 +24,7 @@ from appliance.errors import LaresError, StartFailed
 from appliance.store.disk import write_file
 from appliance.tables.plain_files import read_plain
 
-MODULE = Path("scripts") / "homeassistant.lua"
+MODULE = "homeassistant.lua"
 """The name of the script that the translated automations require."""
 
 FindFaults = Callable[[Sequence[LuaFile]], Mapping[LuaFile, str]]
@@ -63,26 +63,30 @@ def _with_locale(text: str, line: str) -> str:
     return head + header + section + more
 
 
-def import_files(installation: Installation, entities: Entities, folder: Path, find_faults: FindFaults) -> list[Step]:
+def import_files(
+    installation: Installation, entities: Entities, folders: Mapping[str, Path], find_faults: FindFaults
+) -> list[Step]:
     """Write one Lua file per automation, script, and scene, and their common module. Omit files that exist, and files
-    with faults."""
-    taken = {name: _taken(folder / name) for name in ("automations", "scenes", "scripts")}
-    taken["scripts"].add(MODULE.stem)
+    with faults. `folders` contains the folder for each name in `LUA_FOLDERS`."""
+    module = folders["scripts"] / MODULE
+    taken = {name: _taken(folder) for name, folder in folders.items()}
+    taken["scripts"].add(module.stem)
     results = [(label, _make(make)) for label, make in _makers(installation, entities, taken)]
-    new = {made: None for _, made in results if isinstance(made, LuaFile) and not _exists(folder / made.path)}
-    steps = _import_module(folder / MODULE, _module(installation.locale)) if new else []
+    paths = {made: folders[made.folder] / f"{made.id}.lua" for _, made in results if isinstance(made, LuaFile)}
+    new = {made: None for made, path in paths.items() if not _exists(path)}
+    steps = _import_module(module, _module(installation.locale)) if new else []
     faults = find_faults([*new])
     for label, made in results:
         if isinstance(made, str):
             steps.append((False, f"{label}: {made}"))
         elif made not in new:
-            steps.append((False, f"{label}: {folder / made.path} exists already"))
+            steps.append((False, f"{label}: {paths[made]} exists already"))
         elif made in faults:
             steps.append((False, f"{label}: {faults[made]}"))
         else:
-            _write(folder / made.path, made.text)
+            _write(paths[made], made.text)
             parts = f"; {counted(len(made.problems), 'part')} to translate by hand" if made.problems else ""
-            steps.append((True, f"{label}: {folder / made.path}{parts}"))
+            steps.append((True, f"{label}: {paths[made]}{parts}"))
             steps += [(False, f"{label}: {problem}") for problem in made.problems]
     return steps
 
@@ -95,7 +99,7 @@ def _import_module(file: Path, text: str) -> list[Step]:
     if read_plain(file) == text.encode():
         return []
     hint = "if you did not change it, delete it and import again"
-    return [(False, f"script {MODULE.stem}: {file} differs from this version's; {hint}")]
+    return [(False, f"script {file.stem}: {file} differs from this version's; {hint}")]
 
 
 def _make(make: Callable[[], LuaFile]) -> LuaFile | str:
@@ -149,7 +153,7 @@ def _taken(folder: Path) -> set[str]:
 
 def _module(locale: Mapping[str, Any]) -> str:
     """Return the common module with the coordinates of the home."""
-    text = (Path(__file__).parent / MODULE.name).read_text(encoding="utf-8")
+    text = (Path(__file__).parent / MODULE).read_text(encoding="utf-8")
     coordinates = f"{locale.get('latitude', 0)}, {locale.get('longitude', 0)}"
     return text.replace("LATITUDE, LONGITUDE = 0, 0", f"LATITUDE, LONGITUDE = {coordinates}")
 

@@ -48,7 +48,7 @@ async def find_faults(
     """Check the files like `lares check` and `lares reload`. Return the faults of the files that the hub cannot
     load."""
     clock, runner = Clock(), settings.automations.runner
-    texts = {_source_of(each): each for each in files}
+    texts = {_source_of(each, settings): each for each in files}
     with as_owner(*home):
         scenes = build_scene_catalog(settings.scenes, settings.root, pool, runner.default_max_concurrent)
         automations = build_automation_catalog(
@@ -66,8 +66,9 @@ async def find_faults(
     return {file: _joined(found[source.name]) for source, file in texts.items() if source.name in found}
 
 
-def _source_of(file: LuaFile) -> Source:
-    return Source(name=f"config/{file.folder}/{file.id}.lua", text=file.text.encode())
+def _source_of(file: LuaFile, settings: Config) -> Source:
+    folder = getattr(settings, file.folder).directory
+    return Source(name=str(Path(folder, f"{file.id}.lua")), text=file.text.encode())
 
 
 async def _faults_in(folder: str, catalog: Catalog[Any], texts: Mapping[Source, LuaFile]) -> list[Fault]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
@@ -21,20 +20,14 @@ MARK = "-- Imported from Home Assistant: "
 
 
 class LuaFile(Struct, frozen=True, kw_only=True):
-    """A translated automation, script, or scene. `problems` contains the reasons for untranslated parts.
-
-    `folder` and `path` are relative to the configuration folder.
-    """
+    """A translated automation, script, or scene. `problems` contains the reasons for untranslated parts. `folder` is
+    a name in `LUA_FOLDERS`."""
 
     folder: str
     id: str
     name: str
     text: str
     problems: tuple[str, ...]
-
-    @property
-    def path(self) -> Path:
-        return Path(self.folder, f"{self.id}.lua")
 
 
 def free_id(title: str, taken: set[str]) -> str:
@@ -63,8 +56,7 @@ def description(definition: Mapping[str, Any]) -> list[str]:
 
 def mode_of(definition: Mapping[str, Any]) -> list[str]:
     """Return the line for the mode. In Home Assistant, the default mode is `single`, and the default maximum of
-    queued or parallel runs is 10. Raise
-    `NotTranslated` for an unknown mode."""
+    queued or parallel runs is 10. Raise `NotTranslated` for an unknown mode."""
     mode = str(definition.get("mode", "single"))
     if mode not in MODES:
         raise NotTranslated(f"the mode {shown(mode)} is unknown")

@@ -65,7 +65,7 @@ async def test_homewizard_over_version_2(pool: WorkerPool, tmp_path: Path) -> No
     assert shown["power_consumption"] == {"value": -543, "unit": "W"} and shown["custom.homewizard.tariff"] == 2
     assert shown["energy_total"]["value"] == pytest.approx(13779.338)
     assert shown["custom.homewizard.gas"]["value"] == 2569.646 and it.dropped == [], "the newest meter counts"
-    device.about["product_type"], device.data["state_of_charge_pct"], device.data["cycles"] = "HWE-BAT", 50, 123
+    device.about["product_type"], device.data["state_of_charge_pct"], device.data["cycles"] = "HWE-BAT", 50.4, 123
     shown = (await it.poll())["meter"].attributes
     assert (shown["battery"], shown["custom.homewizard.cycles"]) == (50, 123)
     device.data = {}  # without a smart meter, each field is missing

@@ -68,7 +68,7 @@ local function poll(ctx)
     ["custom.homewizard.water"] = measure(data.total_liter_m3, "m³", "total") or from_other_meter(data, "water_meter", "m³"),
     ["custom.homewizard.heat"] = from_other_meter(data, "heat_meter", "GJ"),
     ["custom.homewizard.water_flow"] = measure(data.active_liter_lpm, "l/min"), ["custom.homewizard.tariff"] = math.tointeger(data.active_tariff),
-    battery = data.state_of_charge_pct, ["custom.homewizard.cycles"] = data.cycles,
+    battery = round(data.state_of_charge_pct), ["custom.homewizard.cycles"] = data.cycles,
   }
   if not is_second and next(device.attributes) == nil and data.wifi_strength == nil then
     error("the answer of /api/v1/data has no measurement of a HomeWizard", 0)

@@ -88,7 +88,13 @@ class Cover(Entity):
             position: Any = state.get("position")
             tilt: Any = state.get("tilt_position")
             shown = self._parse_position(str(position)) if is_number(position) else {}
-            return {**shown, "cover_tilt": self._tilt.percent(tilt)} if is_number(tilt) else shown
+            if not is_number(tilt):
+                return shown
+            try:
+                return {**shown, "cover_tilt": self._tilt.read(tilt, "cover_tilt", keeps=True)}
+            except UnknownValue as fault:
+                fault.update = shown
+                raise
         is_door = self._door and (self.config.topic("state_topic") is None or self.motion == "stopped")
         try:
             percent = self._scale.read(parse_number(text, "cover_position"), "cover_position")

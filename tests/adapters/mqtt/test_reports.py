@@ -611,7 +611,7 @@ async def test_slats_can_be_open_in_the_middle(clock: VirtualClock) -> None:
     assert loop.announced.devices["mqtt:x"].attributes == {"cover_tilt": 50}
 
 
-async def test_a_garage_door_that_stays_closed_is_named_in_the_error(clock: VirtualClock) -> None:
+async def test_a_garage_door_opens_only_if_it_reports_this_and_can_stay_closed(clock: VirtualClock) -> None:
     loop = message_loop(clock)
     keys = {"state_topic": "s", "command_topic": "c", "device_class": "garage", "unique_id": "x"}
     announce(loop, config("cover/x", **keys))
@@ -621,9 +621,10 @@ async def test_a_garage_door_that_stays_closed_is_named_in_the_error(clock: Virt
         async def publish(self, message: Outgoing) -> None: ...
 
     connection: Any = Nothing()
-    command = Command(capability="garage_door", action="open")
     with pytest.raises(BadAnswer, match="garage_door 'closed'"):
+        command = Command(capability="garage_door", action="open")
         await clock.run(loop.processor.commands.run(connection, "mqtt:x", command))
+    await loop.processor.commands.run(connection, "mqtt:x", Command(capability="garage_door", action="close"))
 
 
 @each_row(("low", "high"), [(1, 100), (1, 3), (1, 7), (0, 255), (10, 90)])

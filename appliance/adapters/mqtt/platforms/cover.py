@@ -145,6 +145,7 @@ class Cover(Entity):
     def _begins(self, target: int) -> Callable[[Entity], bool]:
         """Return a function that checks whether the cover moves or has reached the target."""
         before, motion_before = self.attributes.get("cover_position"), self.motion
+        end = {0: "closed", 100: "open"}.get(target)
         ways: tuple[str, ...] = ("opening", "closing")
         if target in (0, 100) or (isinstance(before, int) and before != target):
             opens = target == 100 or (target != 0 and isinstance(before, int) and before < target)
@@ -156,7 +157,9 @@ class Cover(Entity):
                 motion = ""  # the new entity object still has the old motion
             if motion in ways or has_moved(entity, "cover_position", before, target):
                 return True
-            return motion == ("open" if target == 100 else "closed") and target in (0, 100)
+            if before is None and self._door and entity.attributes.get(self._door) == end:
+                return True  # a door that is already open or closed reports nothing new
+            return motion == end
 
         return begins
 

@@ -13,13 +13,13 @@ from pathlib import Path
 from appliance import config
 from appliance.cli.examination import load_or_default
 from appliance.cli.homeassistant.automation import TIMES
-from appliance.cli.homeassistant.config_files import import_files, import_locale
+from appliance.cli.homeassistant.config_files import import_files, import_locale, read_module
 from appliance.cli.homeassistant.entities import Entities
 from appliance.cli.homeassistant.hub_checks import find_faults
 from appliance.cli.homeassistant.installation import Installation, read_installation
 from appliance.cli.homeassistant.lua_file import LuaFile
 from appliance.cli.homeassistant.records import Step, import_records, read_known_devices
-from appliance.cli.initial_config import read_template, write_config
+from appliance.cli.initial_config import ConfigTemplate, read_template, write_config
 from appliance.cli.lua_pool import open_pool
 from appliance.cli.machine_zone import in_machine_zone
 from appliance.cli.owner import as_owner, as_owner_of_all, become_owner_of_both, give_new_files
@@ -41,8 +41,10 @@ def import_(arguments: argparse.Namespace) -> int:
 
 
 async def _import(installation: Installation, file: Path, data_dir: Path) -> None:
-    """Start the Lua workers while this process may still be root. Then switch to the owner of the home, and import on
-    another thread, so that the event loop can serve the workers."""
+    """Start the Lua workers and read the program's files while this process may still be root, because the owner of
+    the home may be unable to read them. Then switch to the owner of the home, and import on another thread, so that
+    the event loop can serve the workers."""
+    template, module = read_template(config.bundled_config()), read_module(installation.locale)
     with as_owner(data_dir, file):
         settings, _ = load_or_default(file)
     async with open_pool(settings, Clock(), data_dir, file) as pool:
@@ -53,11 +55,13 @@ async def _import(installation: Installation, file: Path, data_dir: Path) -> Non
             found = find_faults(files, settings, pool, (data_dir, file))
             return asyncio.run_coroutine_threadsafe(found, loop).result()
 
-        await asyncio.to_thread(_import_all, installation, file, data_dir, check)
+        await asyncio.to_thread(_import_all, installation, template, module, file, data_dir, check)
 
 
 def _import_all(
     installation: Installation,
+    template: ConfigTemplate,
+    module: str,
     file: Path,
     data_dir: Path,
     check: Callable[[Sequence[LuaFile], Config], Mapping[LuaFile, str]],
@@ -66,7 +70,6 @@ def _import_all(
         make_data_dir(data_dir)
         known = read_known_devices(data_dir)
     if not file.exists():
-        template = read_template(config.bundled_config())
         write_config(file.parent, template if "timezone" in installation.locale else in_machine_zone(template))
     steps = [(False, each) for each in installation.problems]
     with give_new_files(file.parent):
@@ -80,7 +83,7 @@ def _import_all(
     with ExitStack() as stack:
         for folder in (file.parent, *folders.values()):
             stack.enter_context(give_new_files(folder))
-        steps += import_files(installation, entities, folders, lambda files: check(files, settings))
+        steps += import_files(installation, entities, folders, module, lambda files: check(files, settings))
     _report(steps, entities)
 
 

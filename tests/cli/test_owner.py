@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.cli.commands import LOOPBACK, box, ended, environment
+from tests.cli.commands import LOOPBACK, ROOT, box, ended, environment
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")]
 
@@ -150,6 +151,24 @@ def test_an_import_by_root_translates_and_checks_as_the_owner_of_the_home(theirs
     result = ended(theirs, "import", "homeassistant", str(open_folder / "ha"))
     assert (result.code, result.err) == (0, ""), result
     assert "imported  automation A" in result.out and "skipped" not in result.out
+    assert owners(theirs / "config") == {USER}
+
+
+def test_an_import_by_root_reads_its_program_even_if_the_owner_of_the_home_cannot(
+    theirs: Path, open_folder: Path
+) -> None:
+    program = open_folder / "program"
+    for name in ("appliance", "config"):
+        shutil.copytree(ROOT / name, program / name)
+    program.chmod(0o700)
+    (open_folder / "ha").mkdir()
+    (open_folder / "ha" / "automations.yaml").write_text("- {alias: A, triggers: [], actions: []}")
+    (theirs / "config" / "default.toml").unlink()
+    command = [sys.executable, "-m", "appliance", "import", "homeassistant", str(open_folder / "ha")]
+    variables = environment(PYTHONPATH=str(program))
+    result = subprocess.run(command, cwd=theirs, env=variables, capture_output=True, text=True)
+    assert (result.returncode, result.stderr) == (0, ""), result
+    assert "imported  automation A" in result.stdout
     assert owners(theirs / "config") == {USER}
 
 

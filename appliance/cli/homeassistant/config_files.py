@@ -64,17 +64,18 @@ def _with_locale(text: str, line: str) -> str:
 
 
 def import_files(
-    installation: Installation, entities: Entities, folders: Mapping[str, Path], find_faults: FindFaults
+    installation: Installation, entities: Entities, folders: Mapping[str, Path], module: str, find_faults: FindFaults
 ) -> list[Step]:
     """Write one Lua file per automation, script, and scene, and their common module. Omit files that exist, and files
-    with faults. `folders` contains the folder for each name in `LUA_FOLDERS`."""
-    module = folders["scripts"] / MODULE
+    with faults. `folders` contains the folder for each name in `LUA_FOLDERS`. `module` is the text of the common
+    module."""
+    module_file = folders["scripts"] / MODULE
     taken = {name: _taken(folder) for name, folder in folders.items()}
-    taken["scripts"].add(module.stem)
+    taken["scripts"].add(module_file.stem)
     results = [(label, _make(make)) for label, make in _makers(installation, entities, taken)]
     paths = {made: folders[made.folder] / f"{made.id}.lua" for _, made in results if isinstance(made, LuaFile)}
     new = {made: None for made, path in paths.items() if not _exists(path)}
-    steps = _import_module(module, _module(installation.locale)) if new else []
+    steps = _import_module(module_file, module) if new else []
     faults = find_faults([*new])
     for label, made in results:
         if isinstance(made, str):
@@ -151,7 +152,7 @@ def _taken(folder: Path) -> set[str]:
     return {each.stem for each in files if MARK not in read_plain(each).decode(errors="replace")}
 
 
-def _module(locale: Mapping[str, Any]) -> str:
+def read_module(locale: Mapping[str, Any]) -> str:
     """Return the common module with the coordinates of the home."""
     text = (Path(__file__).parent / MODULE).read_text(encoding="utf-8")
     coordinates = f"{locale.get('latitude', 0)}, {locale.get('longitude', 0)}"

@@ -212,6 +212,9 @@ ROWS: list[tuple[str, dict[str, Any], list[str], dict[str, Any], list[str]]] = [
      {"energy_total": {"value": 5, "unit": "kWh", "period": "total"}}, []),
     ("sensor", {**STATE, "value_template": "{{ (now() + timedelta(days=1)).date() }}"}, ["5"],
      {"custom.mqtt.x": "2026-01-02"}, []),
+    ("sensor", {**STATE, "value_template": "{% set day = now().date() %}{{ day.year }} {{ day.isoformat() }} "
+      "{{ day.strftime('%d') }} {{ (day - timedelta(days=1) - day).days }}"}, ["5"],
+     {"custom.mqtt.x": "2026 2026-01-01 01 -1"}, []),
     ("sensor", {**STATE, "value_template": "{{ now().isoformat(timespec='minutes') }}"}, ["5"],
      {"custom.mqtt.x": "2026-01-01T12:00+00:00"}, []),
     ("date", {**STATE, "command_topic": "c"}, ["2026-11-23", "soon"], {},

@@ -9,7 +9,7 @@ import math
 import re
 import unicodedata
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import jinja2
@@ -261,7 +261,7 @@ def as_timestamp(run: Rendering, value: Any) -> Any:
     return as_local(run, moment).timestamp() if isinstance(moment, datetime) else number(moment)
 
 
-def shown(run: Rendering, moment: datetime, pattern: Any) -> str:
+def shown(run: Rendering, moment: date, pattern: Any) -> str:
     """Format a time with a `strftime` pattern. A pattern with a width is rejected."""
     if not isinstance(pattern, str) or not _FORMAT.fullmatch(pattern):
         raise TemplateFailed("has an unsupported time pattern")
@@ -314,18 +314,25 @@ def isoformat(run: Rendering, moment: datetime, sep: str = "T", timespec: str = 
 
 
 TIME_FIELDS = {
+    date: ("year", "month", "day"),
     datetime: ("year", "month", "day", "hour", "minute", "second", "microsecond"),
     timedelta: ("days", "seconds", "microseconds"),
 }
-"""Attributes of points in time and durations that templates may read."""
+"""Attributes of dates, points in time, and durations that templates may read."""
+
+DATE_METHODS: Mapping[str, Callable[..., Any]] = {
+    "isoformat": lambda run, day: day.isoformat(),
+    "isoweekday": lambda run, day: day.isoweekday(),
+    "strftime": shown,
+    "weekday": lambda run, day: day.weekday(),
+}
+"""Methods of dates that templates may call."""
 
 DATETIME_METHODS: Mapping[str, Callable[..., Any]] = {
+    **DATE_METHODS,
     "date": lambda run, moment: moment.date(),
     "isoformat": isoformat,
-    "isoweekday": lambda run, moment: moment.isoweekday(),
     "replace": lambda run, moment, **fields: moment.replace(**{key: int(each) for key, each in fields.items()}),
-    "strftime": shown,
     "timestamp": as_timestamp,
-    "weekday": lambda run, moment: moment.weekday(),
 }
 """Methods of points in time that templates may call."""

@@ -6,7 +6,7 @@ import math
 import operator
 import statistics
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 from urllib.parse import quote
 
@@ -220,6 +220,7 @@ METHODS: Mapping[type, Mapping[str, TemplateFunction]] = {
     },
     list: _SEQUENCE_METHODS,
     tuple: _SEQUENCE_METHODS,
+    date: conversions.DATE_METHODS,
     datetime: conversions.DATETIME_METHODS,
     float: {"is_integer": lambda run, value: value.is_integer()},
     timedelta: {"total_seconds": lambda run, value: value.total_seconds()},

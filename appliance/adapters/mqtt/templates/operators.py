@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sized
-from datetime import datetime, timedelta
+from datetime import date, timedelta
 from typing import Any
 
 from jinja2 import Environment
@@ -28,7 +28,7 @@ from appliance.adapters.mqtt.templates.texts import filled
 
 Operator = Callable[[Rendering, Any, Any], Any]
 _SEQUENCES = (str, list, tuple)
-_TIMES = datetime | timedelta
+_TIMES = date | timedelta
 
 _LOOP_FIELDS = frozenset(
     ("index", "index0", "revindex", "revindex0", "first", "last", "length", "depth", "depth0", "previtem", "nextitem")

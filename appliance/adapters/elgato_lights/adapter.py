@@ -118,8 +118,8 @@ LIGHT_COMMANDS = (
 """Commands that every light accepts."""
 
 
-MAX_LEVEL = 110
-"""Highest level of a battery in percent. A full battery can report a little more than 100 %. A higher or negative
+MAX_BATTERY_PERCENT = 110
+"""Highest reported level of a battery. A full battery can report a little more than 100 %. A higher or negative
 level is unknown."""
 
 
@@ -251,7 +251,7 @@ class ElgatoAdapter(PollingAdapter):
         attributes = _attributes_of(light)
         vendor: dict[str, Value] = {"light_index": index}
         level: Any = self._battery_info.get("level")
-        if is_number(level) and 0 <= level <= MAX_LEVEL:
+        if is_number(level) and 0 <= level <= MAX_BATTERY_PERCENT:
             attributes["battery"] = round(min(level, 100))
         if light.mired is None and (light.hue is not None or light.saturation is not None):
             vendor |= {"hue": light.hue, "saturation": light.saturation}

@@ -21,6 +21,7 @@ _RAW, _MEMORY, _OBJECTS = range(3)
 
 def limit_pools() -> None:
     """Let all threads share one memory pool, and return large blocks to the system. Only glibc has these settings.
+    Call this function before the first thread starts, because each earlier thread keeps its pool.
 
     By default, each thread has its own pool, and glibc keeps large blocks once a block of 12 MB was freed.
     """

@@ -43,10 +43,10 @@ log = logging.getLogger("hub")
 def run(arguments: argparse.Namespace, greet: Callable[[int], None] = lambda port: None) -> int:
     """Run the hub until a signal stops it. Call `greet` with the port as soon as the hub listens."""
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    limit_pools()
     unblock("stderr")
     protect_memory()
     gc.set_threshold(*COLLECTION_THRESHOLDS)
-    limit_pools()
     paths = HubPaths.of_process(arguments)
     file, data_dir = paths.find_config(), paths.find_data_dir()
     refuse_other_home(data_dir, file)

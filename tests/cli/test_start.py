@@ -3,6 +3,7 @@ file."""
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import subprocess
@@ -30,6 +31,22 @@ config.load = lambda *_: os.kill(os.getpid(), signal.SIGTERM)
 sys.exit(main())
 """
 """A `lares run` that is stopped while it reads its configuration."""
+
+POOLS = """
+import ctypes, os, sys
+from appliance import config
+from appliance.cli.main import main
+
+def print_pools(*_):
+    libc = ctypes.CDLL(None)
+    libc.malloc_info(0, ctypes.c_void_p.in_dll(libc, "stdout"))
+    libc.fflush(None)
+    os._exit(0)
+
+config.load = print_pools
+sys.exit(main())
+"""
+"""A `lares run` that prints its memory pools when it reads its configuration."""
 
 START = """
 import asyncio, json, os, sys
@@ -76,6 +93,15 @@ def test_sigterm_during_a_start_is_an_orderly_stop(tmp_path: Path) -> None:
     ended = subprocess.run(command, env=environment, cwd=tmp_path, check=False)
     assert ended.returncode == os.EX_OK
     assert not (tmp_path / "data").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "malloc_info"), reason="only glibc has several pools")
+def test_all_threads_share_one_memory_pool(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", POOLS, "run", "--data-dir", str(tmp_path / "data")]
+    environment = {**os.environ, "LARES_MASTER_KEY": "key", "PYTHONPATH": str(ROOT)}
+    ended = subprocess.run(command, env=environment, cwd=tmp_path, stdout=subprocess.PIPE, check=True)
+    assert ended.stdout.count(b"<heap nr=") == 1
 
 
 TARGETS = ("cpython-311-aarch64-linux-gnu", "cpython-311-x86_64-linux-musl")

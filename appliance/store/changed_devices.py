@@ -22,11 +22,12 @@ class ChangedDevices:
         self._has_numbers: set[str] = set()
         """Devices whose numbers were written by the last complete flush or after it."""
         self._offline: set[str] = set()
-        self._stopped: set[str] = set()
-        """Devices that are absent only because their section was stopped."""
+        self._removed: set[str] = set()
+        """Removed devices whose stored values the next flush deletes. Other absent devices are absent only because
+        their section was stopped."""
 
     def note_change(self, device: Device, changed: Collection[str]) -> None:
-        self._stopped.discard(device.id)
+        self._removed.discard(device.id)
         is_measured = all(number_in(device.attributes.get(name)) is not None for name in changed)
         waits = is_measured and device.id in self._has_numbers
         (self._minor if waits else self._due).add(device.id)
@@ -59,16 +60,15 @@ class ChangedDevices:
         next flush deletes them."""
         for ids in (self._due, self._minor, self._has_numbers, self._offline):
             ids.discard(device_id)
-        if is_kept:
-            self._stopped.add(device_id)
-        elif is_stored:
+        if is_stored and not is_kept:
+            self._removed.add(device_id)
             self._due.add(device_id)
 
     def is_offline(self, device_id: str) -> bool:
         return device_id in self._offline
 
-    def is_stopped(self, device_id: str) -> bool:
-        return device_id in self._stopped
+    def is_removed(self, device_id: str) -> bool:
+        return device_id in self._removed
 
     def list_all(self) -> set[str]:
         """Return the devices of the next complete flush."""
@@ -78,6 +78,10 @@ class ChangedDevices:
         """Return the devices of the next flush, and remove them from the waiting devices."""
         due, self._due = self._due, set()
         return due
+
+    def note_flush(self) -> None:
+        """Note that the last flush is stored. Devices that were removed during the flush wait for the next flush."""
+        self._removed &= self._due
 
     def discard(self, device_ids: set[str]) -> None:
         self._due -= device_ids

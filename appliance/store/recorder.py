@@ -137,6 +137,7 @@ class Recorder:
 
         try:
             await self._document.flush(prepare, is_complete=is_complete)
+            self._changed.note_flush()
             if has_clock_record:
                 self._trust.note_recorded()
         except asyncio.CancelledError:  # the hub is stopping; the last flush writes the changes
@@ -238,11 +239,9 @@ class Recorder:
 
     def _record_device(self, device_id: str) -> dict[str, Any]:
         found = self._registry.find_devices([device_id])
-        if not found and self._changed.is_stopped(device_id):
-            return {}
-        has_state = self._is_last and self._changed.is_offline(device_id)
-        return (
-            encode_device(found[0], self.sections, has_state=has_state)
-            if found
-            else {DEVICE_PREFIX + device_id: None, STATE_PREFIX + device_id: None}
-        )
+        if found:
+            has_state = self._is_last and self._changed.is_offline(device_id)
+            return encode_device(found[0], self.sections, has_state=has_state)
+        if self._changed.is_removed(device_id):
+            return {DEVICE_PREFIX + device_id: None, STATE_PREFIX + device_id: None}
+        return {}

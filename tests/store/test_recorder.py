@@ -202,6 +202,22 @@ async def test_values_of_a_stopped_section_remain_even_if_a_flush_is_running(
         assert [document.get(f"{STATE_PREFIX}a:{each}") is not None for each in range(4)] == [is_kept] * 4
 
 
+@pytest.mark.parametrize("is_kept", [False, True])
+async def test_no_ids_of_absent_devices_are_kept_after_a_flush(tmp_path: Path, *, is_kept: bool) -> None:
+    clock, bus = VirtualClock(LATER), Bus()
+    registry = Registry(bus, clock)
+    async with (
+        open_document(Disk(tmp_path), clock) as document,
+        new_recorder(registry, bus, document, clock) as recorder,
+    ):
+        registry.apply(report(4, {"battery": 1}))
+        await recorder.flush()
+        for device_id in [*registry.ids_of("a")]:
+            registry.remove("a", device_id, is_kept=is_kept)
+        await recorder.flush()
+        assert not any(vars(recorder._changed).values())
+
+
 @pytest.mark.parametrize("due", ["none", "before", "after"])
 async def test_minor_values_wait_for_a_complete_flush_unless_another_value_of_their_key_is_due(
     tmp_path: Path, due: str

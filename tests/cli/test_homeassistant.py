@@ -280,6 +280,11 @@ def test_files_are_written_where_the_hub_reads_them(home: Path, tmp_path: Path) 
     assert "own/automations/b.lua already has the id a" in bring(home, tmp_path / "ha").out
 
 
+def test_single_letters_are_texts_as_in_home_assistant(tmp_path: Path) -> None:
+    (tmp_path / "configuration.yaml").write_text("input_text: {n: {initial: y}}\ninput_boolean: {Y: {initial: yes}}")
+    assert read_installation(tmp_path).helpers == {"input_text.n": "y", "input_boolean.Y": True}
+
+
 def test_an_older_common_module_is_kept_and_reported(home: Path, tmp_path: Path) -> None:
     (tmp_path / "ha").mkdir()
     (tmp_path / "ha" / "automations.yaml").write_text("- {alias: A, triggers: [], actions: []}")

@@ -99,9 +99,14 @@ class _Constructor(SafeConstructor):
         base 60."""
         return node.value if ":" in node.value else super().construct_yaml_int(node)
 
+    def construct_yaml_bool(self, node: Any) -> Any:
+        """Return a boolean, or the text `y` or `n`. Home Assistant's parser reads these letters as texts."""
+        return node.value if len(node.value) == 1 else super().construct_yaml_bool(node)
+
 
 _Constructor.add_constructor(None, _Constructor._tagged)  # noqa: SLF001
 _Constructor.add_constructor("tag:yaml.org,2002:int", _Constructor.construct_yaml_int)
+_Constructor.add_constructor("tag:yaml.org,2002:bool", _Constructor.construct_yaml_bool)
 _Constructor.add_constructor("tag:yaml.org,2002:timestamp", SafeConstructor.construct_yaml_str)
 
 

@@ -242,8 +242,11 @@ class Costly:
             await asyncio.sleep(0)
 
 
-async def test_hundreds_of_schedules_begin_and_are_counted_in_steps(caplog: pytest.LogCaptureFixture) -> None:
-    clock, count = VirtualClock(BOOT), 300
+@pytest.mark.parametrize("is_trusted", [True, False])
+async def test_hundreds_of_schedules_begin_and_are_counted_in_steps(
+    caplog: pytest.LogCaptureFixture, *, is_trusted: bool
+) -> None:
+    clock, count = VirtualClock(NOON + MINUTE if is_trusted else BOOT), 300
     async with environment_of(clock, NOON).scheduler as scheduler, Tasks() as tasks:
         schedule = Costly(clock)
         tasks.start(schedule.count_turns(), "turns")

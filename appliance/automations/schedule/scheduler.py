@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from functools import partial
@@ -44,6 +45,8 @@ class Scheduler:
         self._watch = watch
         self._delayed_calls = DelayedCalls()
         self._calendar_calls: dict[CalendarCall, None] = {}
+        self._new_calls: deque[tuple[CalendarCall, datetime, bool]] = deque()
+        """Calls without a first occurrence, with the arguments of `_begin`. A reload may add thousands of them."""
         self._is_starting = True
         """Only calls that are added before `_run` first finds the clock trusted find an occurrence shortly before the
         hub's start."""
@@ -87,7 +90,7 @@ class Scheduler:
         call = CalendarCall(name=name, schedule=schedule, on_due=on_due, never_repeats=never_repeats, last=last)
         self._calendar_calls[call] = None
         if self._watch.was_trusted:
-            self._begin(call, self._clock.now(), is_at_start=self._is_starting)
+            self._new_calls.append((call, self._clock.now(), self._is_starting))
         self._changed.set()
         return call
 
@@ -119,6 +122,7 @@ class Scheduler:
     async def _run(self) -> None:
         while True:
             self._changed.clear()
+            await in_steps(self._clock, self._begin_new_calls())
             await in_steps(self._clock, self._check_clock())
             await in_steps(self._clock, self._fire_delayed_calls())
             await in_steps(self._clock, self._fire_calendar_calls())
@@ -127,6 +131,14 @@ class Scheduler:
             else:
                 await self._changed.wait()
                 self._watch.skip_check()
+
+    def _begin_new_calls(self) -> Iterator[None]:
+        """Begin the calls that were added while the clock was trusted, one per step."""
+        while self._new_calls:
+            call, since, is_at_start = self._new_calls.popleft()
+            if call in self._calendar_calls:
+                self._begin(call, since, is_at_start=is_at_start)
+                yield
 
     def _check_clock(self) -> Iterator[None]:
         """Begin the calendar calls if the clock has become trusted. Compute them again if the clock was set back. A
@@ -137,7 +149,7 @@ class Scheduler:
         is_at_start, self._is_starting = self._is_starting, False
         changed = tuple(self._calendar_calls) if change.became_trusted or change.step < timedelta() else ()
         for call in changed:
-            if call not in self._calendar_calls:  # a reload has replaced the call, and begun the replacement
+            if call not in self._calendar_calls:  # a reload has cancelled the call
                 continue
             if change.became_trusted:
                 self._begin(call, change.earliest, is_at_start=is_at_start)

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
+from functools import cached_property
 
 from msgspec import Struct
 
+from appliance.automations.change_times import Comparison
 from appliance.automations.conditions.base import Condition
 from appliance.automations.conditions.combine import list_nested
+from appliance.automations.conditions.device import DeviceState
 from appliance.automations.conditions.explain import explain
 from appliance.automations.conditions.kinds import parse_conditions
 from appliance.automations.environment import Environment
 from appliance.automations.field_checks import seconds
 from appliance.automations.policy import Policy
+from appliance.automations.stored_hashes import key_of
 from appliance.automations.triggers.base import TimedTrigger, Trigger
 from appliance.automations.triggers.kinds import parse_trigger
 from appliance.clock import Clock
@@ -34,7 +38,7 @@ checks all triggers and conditions without a pause."""
 EXAMPLE = "{ { type = … }, … }"
 
 
-class AutomationDefinition(Struct, frozen=True, kw_only=True):
+class AutomationDefinition(Struct, frozen=True, kw_only=True, dict=True):
     """An automation. Any trigger of an automation can start it. Apart from their Lua code, automations with equal
     definitions behave equally. If `enabled` is false, the automation is off until a person switches it on."""
 
@@ -46,6 +50,25 @@ class AutomationDefinition(Struct, frozen=True, kw_only=True):
     policy: Policy
     mode: Mode
     enabled: bool = True
+
+    @cached_property
+    def trigger_keys(self) -> tuple[str, ...]:
+        """The key of each trigger; see `key_of`."""
+        return tuple(map(key_of, self.triggers))
+
+    @cached_property
+    def comparisons(self) -> tuple[tuple[str, Comparison], ...]:
+        """The comparisons of conditions with `for_secs`, each with its device id."""
+        return tuple(
+            (condition.device_id, condition.comparison)
+            for condition in list_nested(self.conditions)
+            if isinstance(condition, DeviceState) and condition.for_secs
+        )
+
+    def compute_cached(self) -> None:
+        """Compute the cached properties. The event loop needs the properties of thousands of files in one turn, so
+        call this method on another thread."""
+        _ = self.trigger_keys, self.comparisons
 
     def needs_clock(self) -> bool:
         """Return whether a trigger or condition depends on the time."""
@@ -75,6 +98,8 @@ def automation_parser(
 
     def read(table: Table) -> AutomationDefinition | None:
         definition = parse(table, locale, clock.now(), default_max)
+        if definition is not None:
+            definition.compute_cached()
         if definition is not None and find_warnings is not None:
             table.findings.warnings += find_warnings(definition)
         return definition

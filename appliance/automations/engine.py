@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict, deque
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import ExitStack
 from itertools import chain
 
 from appliance.automations.active_triggers import ActiveTrigger
 from appliance.automations.automation_states import AutomationStates
 from appliance.automations.change_times import Comparison
-from appliance.automations.conditions.combine import list_nested
-from appliance.automations.conditions.device import DeviceState
 from appliance.automations.decider import Decider
 from appliance.automations.definition import AutomationDefinition
 from appliance.automations.due_times import DueTimes
 from appliance.automations.environment import Environment
 from appliance.automations.old_formats import convert_waits
-from appliance.automations.stored_hashes import key_of
 from appliance.automations.trigger_index import TriggerIndex
 from appliance.automations.trigger_schedules import TriggerSchedules
 from appliance.automations.triggers.base import EventTrigger, TimedTrigger
@@ -71,7 +68,6 @@ class Engine:
         self.due_times = DueTimes(self._active, states, environment)
         self._index = TriggerIndex(self._registry)
         self._files: dict[str, LoadedFile[AutomationDefinition]] = {}
-        self._comparisons: dict[str, list[tuple[str, Comparison]]] = {}
         self._is_stopping = False
         self._undispatched: deque[tuple[ActiveTrigger, events.Event]] = deque()
         self._tasks = Tasks()
@@ -121,20 +117,18 @@ class Engine:
         self._files = files
         self._switch_all()
         self._index.replace(old, [active for id_ in changed for active in self._active[id_]])
-        self._watch_comparisons(gone, changed)
+        self._watch_comparisons()
         self._environment.variables.watch(self._index.names_of("variable"))
         if self.catalog.is_complete:
             self._states.remove_others(self._active.keys())
         self._environment.timers.recheck()
 
-    def _watch_comparisons(self, gone: Iterable[str], changed: Iterable[str]) -> None:
+    def _watch_comparisons(self) -> None:
         """Watch the comparisons of conditions with `for_secs`."""
-        for id_ in gone:
-            self._comparisons.pop(id_, None)
-        for id_ in changed:
-            self._comparisons[id_] = _list_comparisons(self._files[id_].definition)
         watched: defaultdict[str, dict[str, Comparison]] = defaultdict(dict)
-        for device_id, comparison in chain.from_iterable(self._comparisons.values()):
+        for device_id, comparison in chain.from_iterable(
+            each.definition.comparisons for each in self._files.values()
+        ):
             watched[device_id][comparison.key] = comparison
         self._change_times.watch({device_id: list(each.values()) for device_id, each in watched.items()})
 
@@ -155,8 +149,7 @@ class Engine:
             else:
                 self._stop(active)
         found = []
-        for trigger in file.definition.triggers:
-            key = key_of(trigger)
+        for trigger, key in zip(file.definition.triggers, file.definition.trigger_keys, strict=True):
             if same := known[key]:
                 found.append(same.pop())
                 continue
@@ -223,11 +216,3 @@ class Engine:
                 self._waits.follow(active, trigger, event)
         elif isinstance(trigger, EventTrigger) and (match := trigger.match(event)) is not None:
             self._decider.fire(active, match.dated(self._environment))
-
-
-def _list_comparisons(definition: AutomationDefinition) -> list[tuple[str, Comparison]]:
-    return [
-        (condition.device_id, condition.comparison)
-        for condition in list_nested(definition.conditions)
-        if isinstance(condition, DeviceState) and condition.for_secs
-    ]

@@ -13,9 +13,11 @@ from appliance.automations.triggers.device import DeviceTrigger
 def convert_waits(states: AutomationStates, definitions: Iterable[AutomationDefinition]) -> None:
     """Store each wait under its new key. In version 0.1, the hash of the trigger's `repr` was the key."""
     for definition in definitions:
+        if not (waits := states.of(definition.id).waits):
+            continue
         triggers = [each for each in definition.triggers if isinstance(each, DeviceTrigger)]
         keys = {hash_text(_repr_of(each)): key_of(each) for each in triggers}
-        for key, wait in list(states.of(definition.id).waits.items()):
+        for key, wait in list(waits.items()):
             old, _, device_id = key.partition(" ")
             if old in keys:
                 states.store_wait(definition.id, key, None)

@@ -10,13 +10,15 @@ from hypothesis import strategies as st
 
 from appliance.automations.conditions.device import PlaceState
 from appliance.automations.conditions.kinds import CONDITION_KINDS
-from appliance.automations.definition import MAX_PARTS, AutomationDefinition
+from appliance.automations.definition import MAX_PARTS, AutomationDefinition, automation_parser
 from appliance.automations.policy import Policy
 from appliance.automations.triggers.kinds import TRIGGER_KINDS
 from appliance.automations.triggers.time import Interval
 from appliance.lua.running.modes import Mode, ModeType
-from appliance.tables.checks import Function
-from tests.automations.homes import BERLIN, LAMP, NOWHERE, Parsed, parse
+from appliance.tables.checks import LUA, Function
+from appliance.tables.fields import Findings, Table
+from tests.automations.homes import BERLIN, LAMP, NOW, NOWHERE, Parsed, parse
+from tests.fakes.clock import VirtualClock
 from tests.fakes.rows import each_row
 
 EVERY = {"type": "interval", "every_secs": 60}
@@ -48,6 +50,15 @@ ONE = "one table (use triggers for a list)"
 
 def faults(raw: Any, locale: Any = BERLIN) -> list[str]:
     return list(read(raw, locale).faults)
+
+
+def test_the_loading_thread_computes_the_keys_and_comparisons() -> None:
+    """Otherwise, the event loop would compute the values of thousands of files in one turn."""
+    held = {"type": "device_state", "device_id": LAMP, "attribute": "power", "equals": "on", "for_secs": 5}
+    read_table = automation_parser(BERLIN, VirtualClock(NOW), 8)
+    found = read_table(Table(table(conditions=[held]), Findings(LUA)))
+    assert found is not None and vars(found).keys() == {"trigger_keys", "comparisons"}
+    assert len(found.trigger_keys) == 1 and [each for each, _ in found.comparisons] == [LAMP]
 
 
 def test_the_smallest_and_the_largest_definition() -> None:

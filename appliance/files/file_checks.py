@@ -143,17 +143,19 @@ class FileChecks:
     async def _inspect(self, source: Source, file: LoadedFile[AutomationDefinition] | None = None) -> list[Fault]:
         """Return a fault for each unknown name in the text and in the automation that the text defines. Check the
         names as if the text were saved."""
-        names = (await self._names()).with_source(source)
-        return await compute_alone(
-            FILES_THREAD, lambda: [*(() if file is None else names.faults_of(file)), *names.inspect(source)]
-        )
+        known = await self._names()
+
+        def inspect() -> list[Fault]:
+            names = known.with_source(source)
+            return [*(() if file is None else names.faults_of(file)), *names.inspect(source)]
+
+        return await compute_alone(FILES_THREAD, inspect)
 
     async def _find_undefined(self, source: Source) -> list[Fault]:
         def read() -> list[Source]:
             return [each for folder in self._folders for each in folder.read().sources if each.name != source.name]
 
-        others = await asyncio.to_thread(read)
-        return await find_undefined([source], self._pool.describe, others=others)
+        return await find_undefined([source], self._pool.describe, read_others=read)
 
 
 def _split(warning: str, file: str, name: str) -> Fault:

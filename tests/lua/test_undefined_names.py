@@ -96,6 +96,21 @@ async def test_a_global_of_another_file_is_known(pool: WorkerPool) -> None:
     assert await found(pool, "print(house)", "_G.house = 1", "print(nope)") == []
 
 
+@pytest.mark.parametrize(
+    ("text", "reads"), [("print(string.format('a'))", 0), ("local a = 1\nprint(a)", 0), ("print(house)", 1)]
+)
+async def test_other_files_are_read_only_if_a_name_is_undefined(pool: WorkerPool, text: str, reads: int) -> None:
+    read: list[Source] = []
+
+    def read_others() -> list[Source]:
+        read.append(Source(name="2.lua", text=b"house = 1"))
+        return read
+
+    source = Source(name="1.lua", text=text.encode())
+    assert await find_undefined([source], pool.describe, read_others=read_others) == []
+    assert len(read) == reads
+
+
 @pytest.mark.parametrize("folder", ["scenes", "scripts"])
 async def test_the_bundled_files_use_only_existing_names(pool: WorkerPool, folder: str) -> None:
     sources = Folder(path=ROOT / "config" / folder, name=folder, is_deep=True).read().sources

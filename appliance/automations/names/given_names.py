@@ -32,17 +32,21 @@ def find_given(
 
     The prefixes of computed names come only from files that can run. The names for `set` include declared variables.
     """
-    reachable = _list_reachable(called, modules)
     names: dict[str, set[str]] = {"set": set(), "start_timer": set()}
-    prefixes: dict[str, set[str]] = {"set": set(), "start_timer": set()}
+    computed: list[tuple[str, str, str]] = []
     for source in sources:
         text = source.text.decode(errors="replace")
         names["set"].update(_DECLARED.findall(text))
         for call, quote, name, is_continued in _GIVEN.findall(text):
             if quote and not is_continued:
                 names[call].add(name)
-            elif source.name in reachable:
-                prefixes[call].add(name)
+            else:
+                computed.append((source.name, call, name))
+    prefixes: dict[str, set[str]] = {"set": set(), "start_timer": set()}
+    reachable = _list_reachable(called, modules) if computed else set()  # slow, because it reads every file's calls
+    for file, call, name in computed:
+        if file in reachable:
+            prefixes[call].add(name)
     return {call: GivenNames(frozenset(names[call]), tuple(sorted(prefixes[call]))) for call in names}
 
 

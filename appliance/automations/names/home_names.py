@@ -316,9 +316,10 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
             return None if known is None else [f"{section}:{each}" for each in known]
         if kind in ("variable", "timer"):
             call, there = ("set", self.variables) if kind == "variable" else ("start_timer", self.timers)
+            if there is None or name in there:
+                return there
             given = self._given[call]
-            is_possible = there is None or any(map(name.startswith, given.prefixes))
-            return None if there is None or is_possible else {*there, *given.names}
+            return None if any(map(name.startswith, given.prefixes)) else {*there, *given.names}
         known = {"module": self.modules, "room": self.rooms, "group": self.groups, "scene": self.scenes}
         return {**known, "adapter": self.adapters}[kind]
 

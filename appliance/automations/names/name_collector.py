@@ -52,14 +52,17 @@ class NameCollector(Struct, frozen=True, kw_only=True):
         automations, environment = self.automations(), self.environment
         scenes, files = self.scenes().list_files(), automations.catalog.list_files()
         enabled = [each for each in files if automations.states.of(each.definition.id).is_enabled]
-        known = replace(
-            HomeNames.of_files(self.config, self.operations(), scenes, files, enabled, scripts),
-            adapters=self.sections(),
-            variables=[each.name for each in environment.variables.list_all()],
-            timers=[each.name for each in environment.timers.list_all()],
-        )
+        operations, sections = self.operations(), self.sections()
+        variables = [each.name for each in environment.variables.list_all()]
+        timers = [each.name for each in environment.timers.list_all()]
         devices, layout = environment.registry.list_devices(), environment.registry.layout
-        return await asyncio.to_thread(known.with_devices, devices, layout, past, removed), enabled
+
+        def collect() -> HomeNames:
+            known = HomeNames.of_files(self.config, operations, scenes, files, enabled, scripts)
+            known = replace(known, adapters=sections, variables=variables, timers=timers)
+            return known.with_devices(devices, layout, past, removed)
+
+        return await asyncio.to_thread(collect), enabled
 
     async def _read_scripts(self) -> Contents:
         return await read_folder(folder_of(self.config.scripts, self.config.root))

@@ -96,9 +96,11 @@ class NameWatcher:
 
     @staticmethod
     def _list_new_faults(known: HomeNames, enabled: list[LoadedFile[AutomationDefinition]]) -> list[Fault]:
+        if not (found := known.list_faults(enabled)):
+            return []
         at_load = HomeNames(adapters=known.adapters, rooms=known.rooms, groups=known.groups, called=known.called)
         logged = set(at_load.list_faults(enabled))
-        return [fault for fault in known.list_faults(enabled) if fault not in logged]
+        return [fault for fault in found if fault not in logged]
 
     async def __aenter__(self) -> NameWatcher:
         self._settles_at = self._clock.monotonic() + SETTLING_SECS

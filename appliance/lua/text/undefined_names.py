@@ -45,18 +45,19 @@ async def find_undefined(
     sources: Sequence[Source],
     describe: Callable[[Source], Awaitable[Mapping[str, Any]]],
     *,
-    others: Sequence[Source] = (),
+    read_others: Callable[[], Sequence[Source]] = tuple,
     is_kind: bool = False,
 ) -> list[Fault]:
     """Return a fault for each undefined name and each unknown `ctx` method in `sources`.
 
-    Names that `others` define are known, but `others` are not checked. `is_kind` selects the methods of kinds of
-    adapter. Return no faults if any file may assign globals dynamically.
+    Names that other files define are known, but other files are not checked. `read_others` runs on a thread, and only
+    if `sources` do not define all names. `is_kind` selects the methods of kinds of adapter. Return no faults if any
+    file may assign globals dynamically.
     """
     methods = KIND_METHODS if is_kind else SCRIPT_METHODS
     if (known := _KNOWN.get(is_kind)) is None:
         known = _KNOWN[is_kind] = await describe(Source(name="names", text=_NAMES))
-    return await asyncio.to_thread(_find, sources, others, known, methods)
+    return await asyncio.to_thread(_find, sources, read_others, known, methods)
 
 
 class _Names(Struct, frozen=True):
@@ -82,25 +83,43 @@ def _names_in(source: Source) -> _Names:
     return _Names(frozenset(_given(tokens)), frozenset(_extended(tokens)), makes_globals)
 
 
-def _find(sources: Sequence[Source], others: Sequence[Source], known: Known, methods: frozenset[str]) -> list[Fault]:
-    names = [_names_in(each) for each in (*sources, *others)]
+def _find(
+    sources: Sequence[Source],
+    read_others: Callable[[], Sequence[Source]],
+    known: Known,
+    methods: frozenset[str],
+) -> list[Fault]:
+    names = [_names_in(each) for each in sources]
+    absent = _list_absent(sources, names, known, methods)
+    if absent and (others := read_others()):
+        names += map(_names_in, others)
+        absent = _list_absent(sources, names, known, methods)
+    every = [*known, *set().union(*(each.given for each in names))] if absent else []
+    sentences: dict[tuple[str, str | None], str] = {}
+    faults: dict[Fault, None] = {}
+    for source, line, name, member in absent:
+        if (name, member) not in sentences:
+            candidates = every if member is None else known.get(name, methods)
+            near = nearest(member or name, candidates, 0.7) if len(sentences) < MAX_HINTS else None
+            sentences[name, member] = _sentence(name, member, near)
+        faults[Fault(source.name, line, sentences[name, member])] = None
+    return sorted(faults)
+
+
+def _list_absent(
+    sources: Sequence[Source], names: Sequence[_Names], known: Known, methods: frozenset[str]
+) -> list[tuple[Source, int, str, str | None]]:
+    """Return the file, line, name, and member of each use of an undefined name or unknown `ctx` method."""
     if any(each.makes_globals for each in names):
         return []
     given = set().union(*(each.given for each in names))
     extended = set().union(*(each.extended for each in names))
-    every = [*known, *given]
-    sentences: dict[tuple[str, str | None], str] = {}
-    faults: dict[Fault, None] = {}
+    found: list[tuple[Source, int, str, str | None]] = []
     for source in sources:
         tokens = _padded(source)
         absent = chain(_undefined(tokens, known, given, extended), _no_methods(tokens, methods, given))
-        for line, name, member in absent:
-            if (name, member) not in sentences:
-                candidates = every if member is None else known.get(name, methods)
-                near = nearest(member or name, candidates, 0.7) if len(sentences) < MAX_HINTS else None
-                sentences[name, member] = _sentence(name, member, near)
-            faults[Fault(source.name, line, sentences[name, member])] = None
-    return sorted(faults)
+        found += ((source, *each) for each in absent)
+    return found
 
 
 def _sentence(name: str, member: str | None, near: str | None) -> str:

@@ -19,6 +19,7 @@ from appliance.api.http_server.websocket import WebSocket
 from appliance.api.http_server.websocket_protocol import StrictProtocol
 from appliance.api.limits import ApiLimits
 from appliance.errors import TooManyConnections
+from appliance.event_loop import wait_for_short_turn
 
 READ_BYTES = 16 * 1024
 """Maximum number of received bytes that a connection holds before the request uses them."""
@@ -133,6 +134,7 @@ class Connection(HttpProtocol):
         self._body_bytes = len(body)
         await self._send_part(head + body[:PART_BYTES])
         for at in range(PART_BYTES, len(body), PART_BYTES):
+            await wait_for_short_turn()  # a client on the same machine may take megabytes without a pause
             await self._send_part(body[at : at + PART_BYTES])
         self._body_bytes, self._slow_since = 0, None
         self._time = self.loop.time()

@@ -12,7 +12,6 @@ from appliance.api.roles import Role
 from appliance.api.route import ApiParts, ApiResource, Call, route
 from appliance.api.routes.preferences import read_preferences
 from appliance.api.routes.status import CONFIG_CHANGES
-from appliance.event_loop import wait_for_short_turn
 from appliance.home import json_shapes
 from appliance.home.capabilities import UNITS
 from appliance.lua.running.executor import list_executions
@@ -57,10 +56,9 @@ class OverviewApi(ApiResource):
         """Return the current state of the home, and the role and preferences of the key."""
         assert call.principal is not None
         home, caller = await self._home.result(), call.principal
-        await wait_for_short_turn()  # the copies for several clients would make one turn long
         preferences = read_preferences(self.hub.store.document, caller.key_id)
         shown = {"version": VERSION, "caller": caller, "preferences": preferences}
-        return b",".join((orjson.dumps(_CALLER_PART(shown))[:-1], home))
+        return await asyncio.to_thread(b",".join, (orjson.dumps(_CALLER_PART(shown))[:-1], home))
 
     async def _encode_home(self) -> bytes:
         """Return the fields that are the same for all callers, as JSON without the opening brace."""

@@ -126,8 +126,8 @@ class Collector:
         self._count = 0
         self.lost = 0
         self._untracked = array("q")
-        """The sorted hashes of at most `MAX_UNTRACKED` attributes beyond `MAX_ATTRIBUTES`. The keys would be small
-        objects from a burst of devices, each of which keeps a page in use."""
+        """The sorted hashes of at most `MAX_UNTRACKED` attributes beyond `MAX_ATTRIBUTES`. The keys themselves would
+        be small objects, and after a burst of devices, each would keep a page in use."""
         self._stop_listening = bus.listen(
             self._on_event, DeviceStateChanged, DeviceRemoved, CommandEnded, rank=Rank.RECORD
         )

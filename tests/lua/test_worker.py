@@ -203,7 +203,7 @@ async def test_a_stuck_execution_names_its_last_known_line() -> None:
 
 
 async def test_lua_that_gets_no_processor_time_is_not_stopped() -> None:
-    async with open_pool(RunLimits(max_cpu_secs=0.5)) as pool:
+    async with open_pool(RunLimits(max_cpu_secs=0.5, backstop_secs=60.0)) as pool:
         notes = Notes()
         running = start(pool, scene(f"print('on') {SPIN.replace('0.03', '0.2')} {TRIVIAL}"), notes, name="scene:x")
         await until(lambda: notes.printed)

@@ -203,12 +203,12 @@ async def test_a_stuck_execution_names_its_last_known_line() -> None:
 
 
 async def test_lua_that_gets_no_processor_time_is_not_stopped() -> None:
-    async with open_pool(RunLimits(max_cpu_secs=0.5, backstop_secs=60.0)) as pool:
+    async with open_pool(RunLimits(max_cpu_secs=1.0)) as pool:
         notes = Notes()
-        running = start(pool, scene(f"print('on') {SPIN.replace('0.03', '0.2')} {TRIVIAL}"), notes, name="scene:x")
+        running = start(pool, scene(f"print('on') {SPIN.replace('0.03', '0.1')} {TRIVIAL}"), notes, name="scene:x")
         await until(lambda: notes.printed)
         os.kill(pid_of(pool), signal.SIGSTOP)
-        await asyncio.sleep(2.0)  # longer than the limit and its grace
+        await asyncio.sleep(2.5)  # longer than the limit and its grace
         os.kill(pid_of(pool), signal.SIGCONT)
         await ended(running)
     assert notes.asked

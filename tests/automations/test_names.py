@@ -17,7 +17,7 @@ from appliance.adapters.kind import AdapterKind
 from appliance.adapters.kinds import KINDS
 from appliance.adapters.matter.adapter import MatterAdapter
 from appliance.adapters.matter.operations import Operations
-from appliance.automations.names.home_names import MAX_CALL_FAULTS, HomeNames, PastNames
+from appliance.automations.names.home_names import MAX_CALL_FAULTS, MAX_NEAR_NAMES, HomeNames, PastNames
 from appliance.automations.names.name_watcher import NameWatcher, read_past, read_removed
 from appliance.errors import Fault
 from appliance.home.bus import Bus
@@ -75,7 +75,8 @@ def names(*called: Source) -> HomeNames:
 
 
 def sentences(known: HomeNames, **fields: Any) -> list[str]:
-    fields = {"trigger": {"type": "interval", "every_secs": 60}, **fields}
+    if "triggers" not in fields:
+        fields = {"trigger": {"type": "interval", "every_secs": 60}, **fields}
     definition = parse({"id": "a", "name": "A", "execute": FUNCTION, **fields}).definition
     assert definition is not None
     found = known.list_faults([LoadedFile(definition=definition, source=Source(name="a.lua", text=b""))])
@@ -143,6 +144,15 @@ def test_similar_names_are_searched_only_for_the_first_faults_of_a_file(call: st
     faults = [*names().inspect(hostile)]
     assert len(faults) == MAX_CALL_FAULTS + 1
     assert str(faults[-1]) == "h.lua: has further faults in calls of ctx; correct the listed ones first"
+
+
+def test_similar_names_are_searched_only_for_the_first_unknown_names_of_a_check() -> None:
+    triggers = [{**CHANGE, "device_id": f"desk:lihgt:{number}"} for number in range(MAX_NEAR_NAMES + 10)]
+    known = names()
+    found = sentences(known, triggers=[*triggers, *triggers])
+    hinted = [each for each in found if each.endswith(f"did you mean {LAMP}?")]
+    assert len(found) == 2 * len(triggers) and len(hinted) == 2 * MAX_NEAR_NAMES
+    assert sentences(replace(known, near={}), trigger=triggers[-1])[0].endswith(f"did you mean {LAMP}?")
 
 
 def test_a_declared_variable_needs_no_value_yet() -> None:
@@ -246,6 +256,28 @@ async def test_names_are_checked_a_minute_after_the_start_and_after_each_reload(
         assert read_past(card) == {LAMP: PastNames(events={"press"}, attributes={"battery"})}
         it.bus.publish(DeviceRemoved(device_id=LAMP))
         assert read_past(card) == {}
+
+
+async def test_one_check_of_names_runs_at_a_time(tmp_path: Path) -> None:
+    asked: asyncio.Queue[None] = asyncio.Queue()
+    may_end = asyncio.Event()
+
+    async def view(*_: object) -> tuple[HomeNames, list[Any]]:
+        asked.put_nowait(None)
+        await may_end.wait()
+        return names(), []
+
+    async with bench(tmp_path, automation()) as it, NameWatcher(it.bus, it.clock, Card(), view, lambda: True):
+        await it.pass_by(70)
+        for _ in range(5):
+            it.bus.publish(CatalogReloaded(target="automations", loaded_count=1, faults=(), duration_ms=1))
+            await asyncio.sleep(0)
+        assert asked.qsize() == 1
+        may_end.set()
+        for _ in range(2):
+            await asked.get()
+        await it.pass_by(1)
+        assert asked.empty(), "the other reloads share the second check"
 
 
 def test_an_unknown_name_in_a_call_causes_a_warning_with_its_line() -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 from msgspec import UNSET, Struct, field
@@ -37,6 +37,9 @@ MAX_LISTED_NAMES = 10
 
 MAX_CALL_FAULTS = 50
 """Maximum number of listed faults in a file's calls, because a search for similar names is slow."""
+
+MAX_NEAR_NAMES = 50
+"""Maximum number of searches for similar names per check. One search among thousands of names needs 10 ms."""
 
 
 class PastNames(Struct, frozen=True, kw_only=True):
@@ -70,6 +73,7 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
       known.
     - `called`: the files that can run.
     - `modules`: the scripts by module name.
+    - `near`: the nearest known names that this check has found.
     """
 
     adapters: Collection[str]
@@ -92,6 +96,7 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
     modules: Mapping[str, Source] | None = None
     are_scripts_enabled: bool = True
     notify_targets: Collection[str] = ()
+    near: dict[tuple[str, str], str | None] = field(default_factory=dict)
 
     @classmethod
     def of_files(
@@ -262,7 +267,16 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
             "module": f"add {name.replace('.', '/')}.lua to the folder of [scripts]",
             "variable": f"if you set it yourself, declare it with the comment --- @variable {name}",
         }.get(kind, "")
-        return f"names {name!r}, but there is no such {kind}{suggest(nearest(name, there), remedy)}"
+        return f"names {name!r}, but there is no such {kind}{suggest(self._find_near(kind, name, there), remedy)}"
+
+    def _find_near(self, kind: str, name: str, known: Iterable[str]) -> str | None:
+        """Return the nearest known name, or None after `MAX_NEAR_NAMES` searches for other names."""
+        key = kind, name
+        if key not in self.near:
+            if len(self.near) >= MAX_NEAR_NAMES:
+                return None
+            self.near[key] = nearest(name, known)
+        return self.near[key]
 
     def _find_unreadable_folder(self, module: str) -> str | None:
         """Return the unreadable folder that may contain the module."""
@@ -274,7 +288,7 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
         section, _, rest = name.partition(":")
         if section in self.adapters:
             return None
-        near = nearest(section, self.adapters)
+        near = self._find_near("section", section, self.adapters)
         hint = suggest(near and f"{near}:{rest}")
         return f"names {name!r}, but there is no section [adapters.{section}]{hint}"
 
@@ -293,7 +307,7 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
             return message
         if (self.aliases if ":" not in id_ else self.devices) is None:
             return None
-        near = nearest(name, [*(self.devices or ()), *(self.aliases or ()), *self.named])
+        near = self._find_near("device", name, chain(self.devices or (), self.aliases or (), self.named))
         hint = suggest(near and " or ".join(map(str, self.named.get(near, [near]))))
         return f"names {name!r}, but there is no such device{'' if ':' in name else ' or alias'}{hint}"
 
@@ -345,17 +359,21 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
         group = "" if owner == ANY_DEVICE else f" of {of} {id_!r}"
         whose = f"device {id_!r} has never" if of == "device" else f"no device{group} has"
         verb = "reported" if kind == "attribute" else "sent"
-        hint = _hint(kind, name, attributes - {"state"}, events, is_one=of == "device")
+        attributes -= {"state"}
+        known = attributes if kind == "attribute" else events
+        near_kind = f"{kind} of {of} {id_}"
+        near = self._find_near(near_kind, name, known)
+        near = near or self._find_near(near_kind, name.rpartition(".")[2], known)
+        hint = _hint(kind, near, attributes, events, is_one=of == "device")
         return f"{named}, which {whose} {verb}{hint}"
 
 
-def _hint(kind: str, name: str, attributes: Collection[str], events: Collection[str], *, is_one: bool) -> str:
-    """Return a hint with the nearest known name. If no name is near, list all names of this kind. If there are
+def _hint(kind: str, near: str | None, attributes: Collection[str], events: Collection[str], *, is_one: bool) -> str:
+    """Return a hint with the nearest known name. If `near` is None, list all names of this kind. If there are
     none, list the names of the other kind."""
     has, sends = ("it has", "it sends") if is_one else ("they have", "they send")
     reports, sends = f"{has} reported {_list(attributes)}", f"{sends} {_list(events)}"
     known = attributes if kind == "attribute" else events
-    near = nearest(name, known) or nearest(name.rpartition(".")[2], known)
     if known:
         return suggest(near, reports if kind == "attribute" else sends)
     if kind == "attribute":

@@ -13,6 +13,7 @@ from msgspec import convert
 from appliance.automations.definition import AutomationDefinition
 from appliance.automations.names.home_names import HomeNames, PastNames, RemovedDevice
 from appliance.clock import Clock, to_millis
+from appliance.computing import compute_alone
 from appliance.errors import Fault
 from appliance.history.packed_records import PackedRecords
 from appliance.home.bus import Bus
@@ -29,9 +30,12 @@ from appliance.lua.files.catalog import LoadedFile
 from appliance.store.record_keys import REMOVED_PREFIX, SENT_PREFIX
 from appliance.store.records import read_all, skip
 from appliance.store.storage import DocumentReader, Storage
-from appliance.tasks import Tasks
+from appliance.tasks import SharedRun, Tasks
 
 log = logging.getLogger("automations")
+
+NAMES_THREAD = "names"
+"""The thread that checks names."""
 
 SETTLING_SECS = 60.0
 """Delay in seconds between the hub's start and the first check of names. Earlier, some devices are still unknown."""
@@ -79,6 +83,7 @@ class NameWatcher:
         self._view = view
         self._has_answered = has_answered
         self._tasks = Tasks()
+        self._checks = SharedRun(self._report, self._tasks, "check of names")
         self._is_due = True
         self._remember = storage.put_later
         self._past = read_past(storage)
@@ -92,13 +97,15 @@ class NameWatcher:
 
     async def _find(self) -> list[Fault]:
         known, enabled = await self._view(self._past, self.list_removed())
-        return await asyncio.to_thread(self._list_new_faults, known, enabled)
+        return await compute_alone(NAMES_THREAD, self._list_new_faults, known, enabled)
 
     @staticmethod
     def _list_new_faults(known: HomeNames, enabled: list[LoadedFile[AutomationDefinition]]) -> list[Fault]:
         if not (found := known.list_faults(enabled)):
             return []
-        at_load = HomeNames(adapters=known.adapters, rooms=known.rooms, groups=known.groups, called=known.called)
+        at_load = HomeNames(
+            adapters=known.adapters, rooms=known.rooms, groups=known.groups, called=known.called, near=known.near
+        )
         logged = set(at_load.list_faults(enabled))
         return [fault for fault in found if fault not in logged]
 
@@ -160,10 +167,11 @@ class NameWatcher:
             self._remember(SENT_PREFIX + device_id, stated)
 
     def recheck(self) -> None:
-        """Check the names now if a check is due and every adapter has answered."""
+        """Check the names if a check is due and every adapter has answered. A running check ends before the next
+        check begins."""
         if self._is_due and self._clock.monotonic() >= self._settles_at and self._has_answered():
             self._is_due = False
-            self._tasks.start(self._report(), "check of names")
+            self._checks.start()
 
     async def _report(self) -> None:
         log_warnings(log, await self._find())

@@ -20,7 +20,7 @@ from appliance.cli.homeassistant.installation import read_installation
 from appliance.cli.homeassistant.not_translated import NotTranslated
 from appliance.cli.homeassistant.scope import Scope
 from appliance.cli.homeassistant.statements import as_yaml
-from appliance.cli.homeassistant.yaml_parser import Tagged
+from appliance.cli.homeassistant.yaml_parser import Tagged, YamlParser
 from appliance.cli.record_checks import check_record
 from appliance.errors import StartFailed
 from appliance.home.texts import name as checked_name
@@ -210,6 +210,11 @@ FAULTY = {
     "{triggers: [%s], actions: [{if: [{condition: time, after: '25:00'}], then: []}]}": "condition: 25:00 is not a",
     "{triggers: [%s], actions: [{delay: .nan}]}": "nan is not a duration",
     "{triggers: [%s], actions: [{delay: .inf}]}": "inf is not a duration",
+    f"{{triggers: [%s], actions: [{{delay: '{'9' * 400}:00'}}]}}": "9… is not a duration",
+    f"{{triggers: [%s], actions: [{{delay: {'9' * 400}}}]}}": "9… is not a duration",
+    "{triggers: [%s], actions: [{action: light.turn_on, entity_id: light.a, data: {brightness: .inf}}]}": "unk",
+    "{triggers: [%s], actions: [{action: light.turn_on, entity_id: light.a, data: {rgb_color: [.inf, 1, 1]}}]}": "un",
+    "{triggers: [%s], actions: [{action: light.turn_on, entity_id: light.a, data: {brightness_step: 1e999}}]}": "unk",
     "{triggers: [%s], actions: [{variables: 7}]}": "the variables are not a YAML mapping",
     "{triggers: [%s], actions: [{delay: -1}]}": "the delay is negative",
     "{triggers: [%s], actions: [{choose: [{sequence: []}]}]}": "an option has no conditions",
@@ -913,6 +918,27 @@ def test_each_helper_is_a_variable_and_each_script_and_scene_a_file(home: Path, 
 def test_odd_yaml_is_read_as_home_assistant_reads_it(tmp_path: Path, text: str, expected: list[str]) -> None:
     (tmp_path / "automations.yaml").write_text(text)
     assert [each["alias"] for _, each in read_installation(tmp_path).automations] == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(f"0x{'f' * 4000}", f"-0b{'1' * 64}", "0" + "7" * 6000, "9" * 5000, "9223372036854775808"),
+        *("1e999", "-1.0e+999", "9" * 400 + ".0", "9:" * 999 + "9.5"),
+        *("0x", "+_", "0b_", "._"),
+    ],
+)
+def test_a_number_that_does_not_fit_64_bits_is_a_text(text: str) -> None:
+    parser = YamlParser()
+    assert parser.parse(f"- {text}\n- {text[:500]}: b\n".encode(), Path("a.yaml"))[0] == text
+    for tag in ("!!int", "!!float", "!!bool"):
+        assert isinstance(parser.parse(f"{tag} {text}".encode(), Path("a.yaml")), str | float)
+
+
+@pytest.mark.parametrize("number", [-(2**63), 2**63 - 1, 0x1F, 1.5e308, -float("inf")])
+def test_a_number_of_64_bits_stays_a_number(number: float) -> None:
+    text = {"-inf": "-.inf"}.get(str(number), str(number))
+    assert YamlParser().parse(text.encode(), Path("a.yaml")) == number
 
 
 TEN = ", ".join(["{0}"] * 10)

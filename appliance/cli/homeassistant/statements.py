@@ -17,7 +17,7 @@ from appliance.cli.homeassistant.scope import Scope
 from appliance.cli.homeassistant.values import is_template, number
 from appliance.cli.homeassistant.yaml_parser import Tagged
 
-ODD_FORMS = (NotTranslated, AttributeError, KeyError, TypeError, ValueError)
+ODD_FORMS = (NotTranslated, AttributeError, KeyError, OverflowError, TypeError, ValueError)
 """Exceptions that are raised for an unexpected form of a part. The part then becomes a comment."""
 
 MAX_COMMENT_ROWS = 200

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from appliance.cli.homeassistant.not_translated import NotTranslated
-from appliance.cli.homeassistant.values import contains_template, words
+from appliance.cli.homeassistant.values import contains_template, shown, words
 
 WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 
@@ -21,13 +21,13 @@ def seconds(value: Any) -> float:
         raise NotTranslated("the duration is missing")
     try:
         found = _seconds(value)
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, OverflowError, TypeError, ValueError):
         found = math.nan
     if math.isfinite(found):
         return found
     if contains_template(value):
         raise NotTranslated("the duration is a template")
-    raise NotTranslated(f"{value} is not a duration; write a duration such as 00:05:00")
+    raise NotTranslated(f"{shown(value)} is not a duration; write a duration such as 00:05:00")
 
 
 def _seconds(value: Any) -> float:

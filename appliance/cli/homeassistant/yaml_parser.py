@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import warnings
 from functools import partial
@@ -95,17 +96,35 @@ class _Constructor(SafeConstructor):
         return Tagged(str(node.tag), value)
 
     def construct_yaml_int(self, node: Any) -> Any:
-        """Return a number, or the text of a time such as 22:30:00. YAML 1.1 would read such a time as a number in
-        base 60."""
-        return node.value if ":" in node.value else super().construct_yaml_int(node)
+        """Return a number of at most 64 bits. Return any other scalar as text, such as a time: YAML 1.1 would read
+        22:30:00 as a number in base 60."""
+        text = self.construct_scalar(node)
+        if ":" in text:
+            return text
+        try:
+            value = super().construct_yaml_int(node)
+        except (IndexError, ValueError):  # no digits, or more digits than Python converts
+            return text
+        return value if -(2**63) <= value < 2**63 else text
+
+    def construct_yaml_float(self, node: Any) -> Any:
+        """Return a number of at most 64 bits. Return any other scalar as text, such as 1e999."""
+        text = self.construct_scalar(node)
+        try:
+            value = super().construct_yaml_float(node)
+        except (IndexError, OverflowError, ValueError):
+            return text
+        return text if math.isinf(value) and text.lower().lstrip("+-") != ".inf" else value
 
     def construct_yaml_bool(self, node: Any) -> Any:
         """Return a boolean, or the text `y` or `n`. Home Assistant's parser reads these letters as texts."""
-        return node.value if len(node.value) == 1 else super().construct_yaml_bool(node)
+        text = self.construct_scalar(node)
+        return text if len(text) == 1 else self.bool_values.get(text.lower(), text)
 
 
 _Constructor.add_constructor(None, _Constructor._tagged)  # noqa: SLF001
 _Constructor.add_constructor("tag:yaml.org,2002:int", _Constructor.construct_yaml_int)
+_Constructor.add_constructor("tag:yaml.org,2002:float", _Constructor.construct_yaml_float)
 _Constructor.add_constructor("tag:yaml.org,2002:bool", _Constructor.construct_yaml_bool)
 _Constructor.add_constructor("tag:yaml.org,2002:timestamp", SafeConstructor.construct_yaml_str)
 

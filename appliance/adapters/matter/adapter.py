@@ -13,7 +13,7 @@ from appliance.adapters.device_http.web_socket import Messages
 from appliance.adapters.matter.clusters import FAN, ON_OFF
 from appliance.adapters.matter.commands import ClusterRequest, command_specs_of, request_for
 from appliance.adapters.matter.kind import Matter, split_url
-from appliance.adapters.matter.known_nodes import MAX_DEVICES, Target
+from appliance.adapters.matter.known_nodes import MAX_BYTES, MAX_DEVICES, MAX_NODE_BYTES, Target
 from appliance.adapters.matter.large_json import parse_large, parse_small
 from appliance.adapters.matter.live_nodes import LiveNodes
 from appliance.adapters.matter.node_requests import NodeRequests
@@ -42,7 +42,7 @@ REPORT_SECS = 3.0
 """Seconds without a report after which the device is read. A report usually takes one or two seconds."""
 
 REPORT_AGAIN_SECS = 3600.0
-"""Minimum number of seconds between two log lines about the number of devices beyond the limit."""
+"""Minimum number of seconds between two log lines about devices and values beyond the limits."""
 
 log = logging.getLogger("adapters")
 
@@ -139,11 +139,14 @@ class MatterAdapter(Adapter):
             self.publish.answered()
 
     def _report_rejected(self) -> None:
-        """Log the number of devices beyond the limit once, and again after an hour if it has changed."""
+        """Log the number of devices and values beyond the limits once, and again after an hour if it has changed."""
         rejected, now = self.live.nodes.rejected, self.clock.monotonic()
         if rejected == self._rejected or now < self._report_rejected_at:
             return
-        reason = f"more than {MAX_DEVICES:,} devices; rejected so far: {rejected}"
+        limits = (
+            f"{MAX_DEVICES:,} devices, {MAX_BYTES >> 20} MiB of attributes, or {MAX_NODE_BYTES >> 20} MiB per node"
+        )
+        reason = f"more than {limits}; rejected so far: {rejected}"
         if self._rejected == 0:
             self.publish.dropped(self.name, "limit", reason)
         else:

@@ -8,10 +8,13 @@ from typing import Any
 from msgspec import Struct
 
 from appliance.adapters.matter.clusters import is_device
-from appliance.adapters.matter.nodes import ROOT_ENDPOINT, Endpoint, Node
+from appliance.adapters.matter.nodes import ROOT_ENDPOINT, Endpoint, Node, Path
 
 MAX_DEVICES, MAX_NODES = 2_000, 2_000
 """Maximum numbers of devices and nodes of one server."""
+
+MAX_NODE_BYTES, MAX_BYTES = 4 << 20, 64 << 20
+"""Maximum approximate memory of the attributes of one node, and of all nodes."""
 
 REMEMBERED_EVENTS = 64
 """Number of a node's last events that are remembered, so that repeated events are ignored."""
@@ -27,12 +30,14 @@ class Target(Struct, frozen=True):
 
 
 class KnownNode:
-    """A node, the part of its devices' ids that names the node, the ids, and the numbers of its last events."""
+    """A node, the part of its devices' ids that names the node, the ids, the size that `KnownNodes` has counted, and
+    the numbers of its last events."""
 
     def __init__(self, node: Node, prefix: str, key: str) -> None:
         self.node = node
         self.key = key
         self.ids: tuple[str, ...] = ()
+        self.size = 0
         self.events: deque[Any] = deque(maxlen=REMEMBERED_EVENTS)
         self._prefix = prefix
 
@@ -41,7 +46,8 @@ class KnownNode:
 
 
 class KnownNodes:
-    """The nodes of one server by id, and the target of each device. `rejected` counts devices beyond the limits.
+    """The nodes of one server by id, and the target of each device. `rejected` counts
+    devices and values beyond the limits.
 
     An unreachable node keeps its last known values, because the server's values can be older.
     """
@@ -52,6 +58,7 @@ class KnownNodes:
         self.rejected = 0
         self._name = name
         self._keys: set[str] = set()
+        self._size = 0
 
     def ids_of(self, node_id: int) -> list[str]:
         known = self.by_id.get(node_id)
@@ -81,6 +88,9 @@ class KnownNodes:
         former = () if known is None else known.ids
         endpoints = [each for _, each in sorted(node.endpoints.items()) if is_device(each)]
         room = MAX_DEVICES - len(self.targets) + len(former)
+        if not self._has_room(node.size, 0 if known is None else known.size):
+            self.rejected += max(len(endpoints), 1)
+            return []
         if known is None and (len(self.by_id) >= MAX_NODES or (endpoints and room == 0)):
             self.rejected += max(len(endpoints), 1)
             return []
@@ -91,6 +101,7 @@ class KnownNodes:
             self.by_id[node.id] = known
             self._keys.add(known.key)
         known.node = node
+        self._count(known, node.size)
         is_single = len(endpoints) == 1
         targets = {
             known.id_of(endpoint.number): Target(node, endpoint, None if is_single else number)
@@ -102,10 +113,31 @@ class KnownNodes:
         known.ids = tuple(targets)
         return [device_id for device_id in former if device_id not in targets]
 
+    def set(self, known: KnownNode, at: Path, value: Any) -> bool:
+        """Set an attribute if the hub reads it and has room for it. Return whether this happened."""
+        node = known.node
+        if not node.reads(at):
+            return False
+        if not self._has_room(node.size + node.growth(at, value), node.size):
+            self.rejected += 1
+            return False
+        node.set(at, value)
+        self._count(known, node.size)
+        return True
+
     def forget(self, node_id: int) -> tuple[str, ...]:
         """Forget a node. Return the ids of its devices."""
         known = self.by_id.pop(node_id)
+        self._count(known, 0)
         for device_id in known.ids:
             del self.targets[device_id]
         self._keys.discard(known.key)
         return known.ids
+
+    def _has_room(self, size: int, former: int) -> bool:
+        """Return whether a node may have this size instead of its former size."""
+        return size <= former or (size <= MAX_NODE_BYTES and self._size - former + size <= MAX_BYTES)
+
+    def _count(self, known: KnownNode, size: int) -> None:
+        self._size += size - known.size
+        known.size = size

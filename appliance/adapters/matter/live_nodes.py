@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from appliance.adapters.matter.clusters import ENERGY, SWITCH
+from appliance.adapters.matter.clusters import ENERGY, READ_CLUSTERS, SWITCH
 from appliance.adapters.matter.known_nodes import KnownNode, KnownNodes, Target
 from appliance.adapters.matter.nodes import Node, parse_path
 from appliance.adapters.matter.observation import observe
@@ -40,7 +40,7 @@ class LiveNodes:
         `BadAnswer` on failure."""
         nodes: dict[int, Node] = {}
         for each in raw:
-            node = Node(each)
+            node = Node(each, READ_CLUSTERS)
             nodes[node.id] = self.nodes.newest(node)
             yield
         for node_id in self.nodes.by_id.keys() - nodes.keys():
@@ -118,13 +118,13 @@ class LiveNodes:
             return
         node = known.node
         ids = self.nodes.ids_at(known, at[0]) if node.is_available else ()
-        is_changed = node.value_at(at) != value
+        is_changed = node.reads(at) and node.value_at(at) != value
         for device_id in ids if is_changed else ():
             if path in self._changed.get(device_id, ()):
                 self._publish_one(device_id)  # triggers must receive each change, in order
-        node.set(at, value)
+        is_set = self.nodes.set(known, at, value)
         self.trust(node.id)
-        self._mark_changed(ids, path if is_changed else None)
+        self._mark_changed(ids, path if is_changed and is_set else None)
 
     def _mark_changed(self, device_ids: Iterable[str], path: str | None = None) -> None:
         for device_id in device_ids:
@@ -134,7 +134,7 @@ class LiveNodes:
             self.has_changes.set()
 
     def _on_node(self, data: Any) -> None:
-        described = Node(data)
+        described = Node(data, READ_CLUSTERS)
         known = self.nodes.by_id.get(described.id)
         if described.is_available and (known is None or not known.node.is_available):
             self.suspects.discard(described.id)

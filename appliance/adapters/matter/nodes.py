@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+import sys
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from appliance.errors import BadAnswer
@@ -15,7 +16,13 @@ DESCRIPTOR, BASIC, BRIDGED, FIXED_LABEL, USER_LABEL = 29, 40, 57, 64, 65
 ROOT_ENDPOINT, AGGREGATOR_TYPE = 0, 14
 
 FEATURES, ACCEPTED_COMMANDS = 65532, 65529
-"""Attributes that every cluster has."""
+"""Attributes that every cluster has. The hub does not read the other attributes from `_FIRST_GLOBAL` on, which also
+belong to every cluster."""
+
+_FIRST_GLOBAL = 65528
+
+_CLUSTER_BYTES, _VALUE_BYTES, _BYTES_PER_CHARACTER = 300, 100, 8
+"""Approximate memory of a cluster, of the entry of a value, and of each character of a list or object."""
 
 VENDOR, PRODUCT, NODE_LABEL, FIRMWARE, PRODUCT_LABEL, SERIAL, REACHABLE, UNIQUE_ID = 1, 3, 5, 10, 14, 15, 17, 18
 """Attributes with the basic information of a node or a bridged device."""
@@ -84,9 +91,10 @@ class Endpoint:
 
 
 class Node:
-    """One commissioned device or bridge. Raises `BadAnswer` if the data does not describe a node."""
+    """One commissioned device or bridge, with the attributes of `clusters`. Other attributes are ignored. `size` is
+    the approximate memory of the attributes in bytes. Raises `BadAnswer` if the data does not describe a node."""
 
-    def __init__(self, raw: Any) -> None:
+    def __init__(self, raw: Any, clusters: Collection[int]) -> None:
         try:
             self.id = int(raw["node_id"])
             self.is_available = raw["available"] is True
@@ -94,10 +102,18 @@ class Node:
         except (AttributeError, KeyError, TypeError, ValueError):
             raise BadAnswer("the Matter server sent a malformed node") from None
         self.endpoints: dict[int, Endpoint] = {}
+        self.size = 0
+        self._clusters = clusters
         self._parents: tuple[dict[int, Endpoint], dict[int, Endpoint]] | None = None
         for path, value in attributes:
-            if (at := parse_path(path)) is not None:
+            if (at := parse_path(path)) is not None and self.reads(at):
                 self.set(at, value)
+
+    def reads(self, at: Path) -> bool:
+        """Return whether the hub reads the attribute."""
+        _, cluster, attribute = at
+        is_read = attribute < _FIRST_GLOBAL or attribute in (FEATURES, ACCEPTED_COMMANDS)
+        return is_read and cluster in self._clusters
 
     def value_at(self, at: Path) -> Any:
         """Return the value, or None if it is missing."""
@@ -107,12 +123,23 @@ class Node:
     def set(self, at: Path, value: Any) -> None:
         number, cluster, attribute = at
         endpoint = self.endpoints.setdefault(number, Endpoint(number))
+        self.size += self.growth(at, value)
         endpoint.clusters.setdefault(cluster, {})[attribute] = value
         if cluster in (DESCRIPTOR, BRIDGED):
             self._parents = None
 
+    def growth(self, at: Path, value: Any) -> int:
+        """Return the number of bytes by which `set` changes `size`."""
+        number, cluster, attribute = at
+        values = self.endpoints[number].clusters.get(cluster) if number in self.endpoints else None
+        if values is None:
+            return _CLUSTER_BYTES + _size_of(value)
+        return _size_of(value) - (_size_of(values[attribute]) if attribute in values else 0)
+
     def remove(self, number: int) -> None:
-        self.endpoints.pop(number, None)
+        removed = self.endpoints.pop(number, Endpoint(number))
+        for values in removed.clusters.values():
+            self.size -= _CLUSTER_BYTES + sum(map(_size_of, values.values()))
         self._parents = None
 
     @property
@@ -191,6 +218,11 @@ class Node:
                         found.setdefault(part, endpoint)
             self._parents = aggregators, bridged
         return self._parents
+
+
+def _size_of(value: Any) -> int:
+    is_nested = isinstance(value, (list, dict))
+    return _VALUE_BYTES + (_BYTES_PER_CHARACTER * len(repr(value)) if is_nested else sys.getsizeof(value))
 
 
 def _items(value: Any) -> list[Mapping[str, Any]]:

@@ -11,6 +11,7 @@ from typing import Any
 
 from aiohttp import web
 
+from appliance.adapters.matter.clusters import READ_CLUSTERS
 from appliance.adapters.matter.live_nodes import LiveNodes
 from appliance.adapters.matter.nodes import Endpoint, Node
 from appliance.adapters.matter.simulator import MatterSimulator
@@ -53,7 +54,9 @@ def _first_list(name: str) -> list[dict[str, Any]]:
 
 def endpoint(node_id: int, number: int) -> Endpoint:
     """Return a new endpoint of one of the eleven nodes, in its initial state."""
-    return next(Node(each) for each in _first_list("commands") if each["node_id"] == node_id).endpoints[number]
+    return next(
+        Node(each, READ_CLUSTERS) for each in _first_list("commands") if each["node_id"] == node_id
+    ).endpoints[number]
 
 
 def steps(name: str) -> Iterator[list[dict[str, Any]]]:

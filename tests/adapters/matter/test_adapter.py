@@ -14,8 +14,10 @@ from appliance.adapters.adapter_runner import AdapterRunner
 from appliance.adapters.device_http.session import DeviceSession
 from appliance.adapters.dispatch import Outcome, Status
 from appliance.adapters.matter.adapter import MatterAdapter
+from appliance.adapters.matter.clusters import READ_CLUSTERS
 from appliance.adapters.matter.kind import MATTER, Matter
-from appliance.adapters.matter.known_nodes import MAX_DEVICES
+from appliance.adapters.matter.known_nodes import MAX_BYTES, MAX_DEVICES, MAX_NODE_BYTES, KnownNodes
+from appliance.adapters.matter.nodes import Node
 from appliance.adapters.matter.simulator import LAMP, LOCK, PLUG, Clusters, MatterSimulator, simulated_node
 from appliance.errors import LaresError
 from appliance.home import events
@@ -161,12 +163,78 @@ async def test_devices_beyond_the_limit_are_rejected_and_counted_and_reported_on
         assert len(it.registry.list_devices()) == MAX_DEVICES
         assert isinstance(it.runner.adapter, MatterAdapter) and it.runner.adapter.live.nodes.rejected > 9
         [limit] = [each for each in it.happened if isinstance(each, events.ObservationDropped)]
-        assert (limit.device_id, limit.reason) == ("matter", "more than 2,000 devices; rejected so far: 9")
+        assert (limit.device_id, limit.reason) == (
+            "matter",
+            "more than 2,000 devices, 64 MiB of attributes, or 4 MiB per node; rejected so far: 9",
+        )
         await it.vendor.remove(2)
         await until(lambda: len(it.registry.list_devices()) == MAX_DEVICES - 1)
         await it.vendor.add(simulated_node(672, "Lamp", LAMP))
         await until(lambda: len(it.registry.list_devices()) == MAX_DEVICES)
         assert (await it.command("off")).status is Status.OK
+
+
+async def test_attributes_that_the_hub_does_not_read_are_not_kept() -> None:
+    async with trial(SUBJECT) as it:
+        kept = _kept_attributes(it)
+        for number in range(100):
+            await it.vendor.set(1, f"1/{70_000 + number}/0", number)
+            await it.vendor.set(1, f"{number + 2}/70000/0", number)
+            await it.vendor.set(1, f"1/6/{65_533 + number}", number)
+        await it.vendor.set(1, "1/6/0", value=True)
+        await until(lambda: it.device.attributes["power"] == "on")
+        assert _kept_attributes(it) == kept
+
+
+async def test_the_attributes_of_a_node_are_limited() -> None:
+    async with trial(SUBJECT) as it:
+        large = "x" * 500_000
+        for number in range(20):
+            await it.vendor.set(1, f"1/6/{number + 10}", large)
+        await it.vendor.set(1, "1/6/0", value=True)
+        await until(lambda: it.device.attributes["power"] == "on")
+        assert _live(it).rejected == 20 - MAX_NODE_BYTES // len(large)
+        [limit] = [each for each in it.happened if isinstance(each, events.ObservationDropped)]
+        limits = "more than 2,000 devices, 64 MiB of attributes, or 4 MiB per node"
+        assert limit.reason == f"{limits}; rejected so far: 1"
+        await it.vendor.add(simulated_node(1, "Lamp", LAMP))
+        await it.vendor.set(1, "1/6/10", large)
+        await it.vendor.set(1, "1/6/0", value=True)
+        await until(lambda: it.device.attributes["power"] == "on")
+        assert _live(it).rejected == 20 - MAX_NODE_BYTES // len(large)
+
+
+def test_the_attributes_of_all_nodes_are_limited() -> None:
+    nodes, large = KnownNodes("matter"), "x" * (MAX_NODE_BYTES // 2)
+
+    def node(number: int) -> Node:
+        described = simulated_node(number, "Lamp", LAMP)
+        described["attributes"]["1/6/10"] = large
+        return Node(described, READ_CLUSTERS)
+
+    room = MAX_BYTES // node(1).size
+    for number in range(1, room + 4):
+        nodes.take(node(number))
+    assert (len(nodes.by_id), nodes.rejected) == (room, 3)
+    assert not nodes.set(nodes.by_id[1], (1, 6, 11), large)
+    nodes.by_id[1].node.remove(1)
+    nodes.take(nodes.by_id[1].node)
+    nodes.forget(2)
+    nodes.take(node(1))
+    nodes.take(node(2))
+    nodes.take(node(room + 1))
+    assert (len(nodes.by_id), nodes.rejected) == (room, 5)
+
+
+def _live(it: Trial) -> KnownNodes:
+    assert isinstance(it.runner.adapter, MatterAdapter)
+    return it.runner.adapter.live.nodes
+
+
+def _kept_attributes(it: Trial) -> int:
+    nodes = [known.node for known in _live(it).by_id.values()]
+    clusters = [values for node in nodes for each in node.endpoints.values() for values in each.clusters.values()]
+    return sum(map(len, clusters))
 
 
 async def test_a_brightness_switches_on() -> None:

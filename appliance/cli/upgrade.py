@@ -169,6 +169,9 @@ def _replace(arguments: argparse.Namespace, target: Path, data: bytes | None) ->
         else:
             write_file(new, data, 0o755)
         version = _ask(new, ["--version"]).split("\n")[0].removeprefix("lares ")
+        if filecmp.cmp(new, target, shallow=False):
+            say(f"{target} already is version {version}; nothing was changed")
+            return os.EX_OK
         if config.exists():
             _ask(new, ["check", "--config", str(config), "--data-dir", str(data_dir)])
         disk.link(target.name, older.name)

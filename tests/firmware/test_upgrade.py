@@ -370,6 +370,20 @@ def test_a_file_run_by_hand_is_replaced_without_a_restart(hand: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("word", "previous"), [("copy.pyz", None), ("copy.pyz", "older.pyz"), ("--rollback", "lares.pyz")]
+)
+def test_the_version_in_use_is_not_installed_again(hand: Path, word: str, previous: str | None) -> None:
+    make_file(hand / "older.pyz", "0")
+    shutil.copy(hand / "lares.pyz", hand / "copy.pyz")
+    if previous is not None:
+        shutil.copy(hand / previous, hand / "lares.previous.pyz")
+    before = {path: path.read_bytes() for path in hand.iterdir() if path.is_file()}
+    assert by_hand(hand, word) == (0, f"{hand}/lares.pyz already is version 1; nothing was changed\n")
+    assert {path: path.read_bytes() for path in hand.iterdir() if path.is_file()} == before
+
+
+@pytest.mark.slow
 def test_a_file_run_by_hand_keeps_its_previous_version_if_the_upgrade_is_killed(hand: Path) -> None:
     for version in ("1", "2", "3"):
         make_file(hand / f"{version}.pyz", version)

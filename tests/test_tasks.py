@@ -31,7 +31,7 @@ from appliance.event_loop import (
     wait_in_line,
 )
 from appliance.tasks import STALL_SECS, Tasks, end_limits_within, end_within, run_together, time_limit
-from tests.fakes.clock import VirtualClock
+from tests.fakes.clock import SteppingClock, VirtualClock
 
 
 class Worker:
@@ -390,18 +390,6 @@ async def test_cancelling_the_runner_ends_its_works_first() -> None:
     with pytest.raises(asyncio.CancelledError):
         await running
     assert ended == [True, True]
-
-
-class SteppingClock(Clock):
-    """A clock on which each step takes long enough to cause a pause."""
-
-    def __init__(self, step_secs: float = 0.0015) -> None:
-        self._now = 0.0
-        self._step_secs = step_secs
-
-    def monotonic(self) -> float:
-        self._now += self._step_secs
-        return self._now
 
 
 @pytest.mark.parametrize("step_secs", [0.0015, 0.125])

@@ -124,3 +124,15 @@ class VirtualClock(Clock):
         heapq.heappush(self._heap, (self._elapsed + seconds, next(self._numbers), future))
         self._stirred.set()
         return future
+
+
+class SteppingClock(Clock):
+    """A clock on which each step takes long enough to cause a pause."""
+
+    def __init__(self, step_secs: float = 0.0015) -> None:
+        self._now = 0.0
+        self._step_secs = step_secs
+
+    def monotonic(self) -> float:
+        self._now += self._step_secs
+        return self._now

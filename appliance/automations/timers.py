@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import datetime
 from functools import partial
@@ -169,12 +169,12 @@ class Timers:
             if timer.is_over:
                 self._end(timer)
 
-    def list_all(self) -> list[Timer]:
-        """Return every running timer, sorted by name."""
-        return [
+    def list_all(self) -> Iterator[Timer]:
+        """Return every running timer, sorted by name. Each timer is computed on demand."""
+        return (
             Timer(name=name, due_at=from_millis(self._due_at(timer)), payload=orjson.loads(timer.payload))
             for name, timer in sorted(self._timers.items())
-        ]
+        )
 
     def find_end(self, name: str) -> datetime | None:
         """Return the end of a running timer by the current clock, or None."""

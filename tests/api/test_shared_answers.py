@@ -8,13 +8,17 @@ from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
 
+import orjson
 import pytest
 
 from appliance.api.route import ApiResource
 from appliance.api.routes.completions import CompletionsApi
 from appliance.api.routes.devices import DevicesApi
 from appliance.api.routes.status import StatusApi
+from appliance.api.routes.variables import TimersApi
+from appliance.automations.timers import Timer
 from appliance.event_loop import SHORT_TURN_SECS, loop_lag, run
+from tests.fakes.clock import SteppingClock
 
 CLIENTS = 16
 
@@ -74,3 +78,16 @@ def test_large_pictures_are_sent_in_separate_turns() -> None:
 
     run(request_all())
     assert len({*turns}) == 4
+
+
+def test_timers_are_encoded_in_separate_turns() -> None:
+    timers = [Timer(name=str(each), due_at=datetime(2026, 1, 1, tzinfo=UTC), payload=each) for each in range(20)]
+
+    async def request() -> tuple[Any, int]:
+        environment = SimpleNamespace(timers=SimpleNamespace(list_all=lambda: iter(timers)))
+        parts: Any = SimpleNamespace(hub=SimpleNamespace(clock=SteppingClock(), environment=environment))
+        before, call = loop_lag().turns, SimpleNamespace()
+        return await TimersApi(parts).list_all(call), loop_lag().turns - before
+
+    body, turns = run(request())
+    assert turns == len(timers) and [each["payload"] for each in orjson.loads(body)] == [*range(20)]

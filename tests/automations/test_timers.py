@@ -71,7 +71,7 @@ async def test_a_timer_fires_once_with_its_payload(tmp_path: Path) -> None:
         assert it.events == [
             {"type": "timer", "name": "off", "payload": {"lamp": 1}, "scheduled_at": "2026-06-01T12:10:00.000Z"}
         ]
-        assert it.parts.timers.list_all() == [] and "timer/off" not in it.card.values
+        assert [*it.parts.timers.list_all()] == [] and "timer/off" not in it.card.values
         await it.pass_by(10_000)
         assert len(it.fired) == 1
 
@@ -213,7 +213,7 @@ async def test_invalid_timers_are_refused(tmp_path: Path) -> None:
         it.card.is_bad = True
         with pytest.raises(StoreFailed):
             await start(it)
-        assert it.parts.timers.list_all() == []
+        assert [*it.parts.timers.list_all()] == []
 
 
 async def test_a_failing_card_does_not_prevent_a_timer_from_firing_once(tmp_path: Path) -> None:
@@ -268,9 +268,9 @@ async def test_a_timer_without_a_listener_waits_up_to_a_day(tmp_path: Path, capl
         now = it.clock.now()
     async with bench(tmp_path, other, card=card, start=now) as it:
         it.clock.recheck_secs = 3600.0
-        assert len(it.parts.timers.list_all()) == 1
+        assert len([*it.parts.timers.list_all()]) == 1
         await it.pass_by(480)
-        assert it.parts.timers.list_all() == [] and it.fired == []
+        assert [*it.parts.timers.list_all()] == [] and it.fired == []
         assert "timer 'off' is removed, because no automation had a trigger for it within a day" in caplog.text
 
 
@@ -284,7 +284,7 @@ async def test_a_timer_never_fires_for_an_automation_that_is_added_after_the_day
         now = it.clock.now() + timedelta(days=90)
     async with bench(tmp_path, other, automation(OFF), card=card, start=now) as it:
         await it.drain()
-        assert it.fired == ["b"] and it.parts.timers.list_all() == []
+        assert it.fired == ["b"] and [*it.parts.timers.list_all()] == []
     assert not [key for key in card.values if key.startswith("timer/")]
 
 
@@ -294,11 +294,11 @@ async def test_a_timer_without_a_listener_waits_a_day_of_real_time(tmp_path: Pat
         await start(it, secs=60)
         await it.pass_by(3600)
         await it.set(NOW + timedelta(seconds=300))
-        assert len(it.parts.timers.list_all()) == 1
+        assert len([*it.parts.timers.list_all()]) == 1
         now = it.clock.now()
     async with bench(tmp_path, other, card=card, start=now) as it:
         await it.pass_by(60)
-        assert len(it.parts.timers.list_all()) == 1
+        assert len([*it.parts.timers.list_all()]) == 1
         await it.reload(other, automation(OFF))
         await it.drain()
         assert it.fired == ["a"] and 3600 < it.events[0]["late_secs"] < 3630
@@ -317,7 +317,7 @@ async def test_a_timer_that_is_due_when_the_clock_becomes_trusted_ends_once(tmp_
         await it.drain()
         await start(it, name="unheard", secs=2 * 86_400)
         await it.pass_by(86_400)
-        assert len(it.parts.timers.list_all()) == 1
+        assert len([*it.parts.timers.list_all()]) == 1
 
 
 async def test_a_restarted_timer_is_kept_longer_than_the_old_one(tmp_path: Path) -> None:
@@ -328,7 +328,7 @@ async def test_a_restarted_timer_is_kept_longer_than_the_old_one(tmp_path: Path)
         await start(it, secs=2 * 86_400)
         it.clock.recheck_secs = 3600.0
         await it.pass_by(86_400)
-        assert len(it.parts.timers.list_all()) == 1
+        assert len([*it.parts.timers.list_all()]) == 1
 
 
 @pytest.mark.parametrize("is_started_anew", [True, False])
@@ -347,7 +347,7 @@ async def test_an_expired_timer_is_removed_even_if_the_card_fails_but_not_while_
         await it.pass_by(10)
         card.may_write.set()
         await starting
-        assert len(it.parts.timers.list_all()) == is_started_anew
+        assert len([*it.parts.timers.list_all()]) == is_started_anew
     assert card.values.keys() == ({"timer/off"} if is_started_anew else set())
     assert "ended: StoreFailed" not in caplog.text
 

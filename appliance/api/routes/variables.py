@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from appliance.api import schemas
+from appliance.api.responses import encode_list
 from appliance.api.roles import Role
 from appliance.api.route import ApiResource, Call, route
 from appliance.api.validation import body_check
@@ -58,7 +59,7 @@ class TimersApi(ApiResource):
     @route("GET", "/timers", Role.READ, array_of(schemas.TIMER))
     async def list_all(self, call: Call) -> object:
         """Return every running timer, by name."""
-        return self.hub.environment.timers.list_all()
+        return await encode_list(self.hub.clock, schemas.TIMER, self.hub.environment.timers.list_all())
 
     @route("DELETE", "/timers/<name>", Role.WRITE, statuses=(204, 503))
     async def remove(self, call: Call, name: str) -> None:

@@ -183,7 +183,8 @@ def _serve(requests: socket.socket) -> dict[str, Any]:
         if pid := os.fork():
             for each in given:
                 os.close(each)
-            os.write(status, b"%d\n" % pid)
+            with contextlib.suppress(BrokenPipeError):  # the process that asked was killed
+                os.write(status, b"%d\n" % pid)
             statuses[pid] = status
             continue
         signal.set_wakeup_fd(-1)

@@ -68,8 +68,8 @@ def test_two_clean_clones_make_the_same_bytes(single_file: Path, tmp_path: Path)
     assert stat.S_IMODE(made.stat().st_mode) == stat.S_IMODE(single_file.stat().st_mode) == 0o755
     print(f"{made.stat().st_size} bytes")
     assert made.stat().st_size <= MAX_BYTES
-    [output] = re.findall(r"\((\d+) MB\)", (ROOT / "README.md").read_text())
-    assert abs(made.stat().st_size / 1e6 - int(output)) < 4, "it holds bytecode of the Pythons that are here"
+    [(least, most)] = re.findall(r"\((\d+) to (\d+) MB\)", (ROOT / "README.md").read_text())
+    assert int(least) <= made.stat().st_size / 1e6 <= int(most), "the size depends on the Pythons that are here"
 
 
 def test_the_file_prints_the_licences_of_its_content(single_file: Path, tmp_path: Path) -> None:

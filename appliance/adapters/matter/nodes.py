@@ -129,7 +129,7 @@ class Node:
             self._parents = None
 
     def growth(self, at: Path, value: Any) -> int:
-        """Return the number of bytes by which `set` changes `size`."""
+        """Return the change of `size` in bytes if `set` sets this value."""
         number, cluster, attribute = at
         values = self.endpoints[number].clusters.get(cluster) if number in self.endpoints else None
         if values is None:

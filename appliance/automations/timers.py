@@ -176,6 +176,10 @@ class Timers:
             for name, timer in sorted(self._timers.items())
         )
 
+    def list_names(self) -> list[str]:
+        """Return the names of all running timers, unsorted."""
+        return [*self._timers]
+
     def find_end(self, name: str) -> datetime | None:
         """Return the end of a running timer by the current clock, or None."""
         timer = self._timers.get(name)

@@ -65,6 +65,7 @@ async def test_a_timer_fires_once_with_its_payload(tmp_path: Path) -> None:
         await start(it, payload={"lamp": 1})
         [timer] = it.parts.timers.list_all()
         assert (timer.name, timer.due_at, timer.payload) == ("off", NOW + timedelta(seconds=600), {"lamp": 1})
+        assert it.parts.timers.list_names() == ["off"]
         await it.pass_by(599)
         assert it.fired == []
         await it.pass_by(1)

@@ -88,8 +88,8 @@ def _encode(names: HomeNames, devices: Sequence[Device], layout: Layout, scenes:
         "rooms": [layout.rooms[id_] for id_ in sorted(layout.rooms)],
         "groups": [layout.groups[id_] for id_ in sorted(layout.groups)],
         "scenes": scenes,
-        "variables": sorted(names.list_variables()),
-        "timers": sorted(names.list_timers()),
+        "variables": sorted(names.all_variables),
+        "timers": sorted(names.all_timers),
         "operations": sorted(
             f"{section}:{each}" for section, operations in names.operations.items() for each in operations or ()
         ),

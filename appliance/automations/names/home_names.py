@@ -311,12 +311,14 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
         hint = suggest(near and " or ".join(map(str, self.named.get(near, [near]))))
         return f"names {name!r}, but there is no such device{'' if ':' in name else ' or alias'}{hint}"
 
-    def list_variables(self) -> set[str]:
-        """Return the existing variables, the literal names that files set, and the declared names."""
+    @cached_property
+    def all_variables(self) -> set[str]:
+        """The existing variables, the literal names that files set, and the declared names."""
         return {*(self.variables or ()), *self._given["set"].names}
 
-    def list_timers(self) -> set[str]:
-        """Return the running timers, and the literal names of timers that files start."""
+    @cached_property
+    def all_timers(self) -> set[str]:
+        """The running timers, and the literal names of timers that files start."""
         return {*(self.timers or ()), *self._given["start_timer"].names}
 
     @cached_property
@@ -329,11 +331,13 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
             known = self.operations.get(section)
             return None if known is None else [f"{section}:{each}" for each in known]
         if kind in ("variable", "timer"):
-            call, there = ("set", self.variables) if kind == "variable" else ("start_timer", self.timers)
+            is_timer = kind == "timer"
+            call, there = ("start_timer", self.timers) if is_timer else ("set", self.variables)
             if there is None or name in there:
                 return there
-            given = self._given[call]
-            return None if any(map(name.startswith, given.prefixes)) else {*there, *given.names}
+            if any(map(name.startswith, self._given[call].prefixes)):
+                return None
+            return self.all_timers if is_timer else self.all_variables
         known = {"module": self.modules, "room": self.rooms, "group": self.groups, "scene": self.scenes}
         return {**known, "adapter": self.adapters}[kind]
 

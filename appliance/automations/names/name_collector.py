@@ -54,12 +54,12 @@ class NameCollector(Struct, frozen=True, kw_only=True):
         enabled = [each for each in files if automations.states.of(each.definition.id).is_enabled]
         operations, sections = self.operations(), self.sections()
         variables = [each.name for each in environment.variables.list_all()]
-        timers = [each.name for each in environment.timers.list_all()]
+        timers = environment.timers.list_names()
         devices, layout = environment.registry.list_devices(), environment.registry.layout
 
         def collect() -> HomeNames:
             known = HomeNames.of_files(self.config, operations, scenes, files, enabled, scripts)
-            known = replace(known, adapters=sections, variables=variables, timers=timers)
+            known = replace(known, adapters=sections, variables=variables, timers={*timers})
             return known.with_devices(devices, layout, past, removed)
 
         return await asyncio.to_thread(collect), enabled

@@ -23,9 +23,14 @@ _ON_THE_WAY = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 
 @contextmanager
 def open_named(path: Path) -> Iterator[IO[bytes]]:
-    """Open a regular file that is named on the command line. As root, do not follow links. Raise `OSError` on
-    failure."""
-    with open(_open_named(path), "rb") as stream:
+    """Open a regular file that is named on the command line. As root, do not follow links. Raise `OSError` with the
+    whole path on failure."""
+    try:
+        opened = _open_named(path)
+    except OSError as error:
+        error.filename = str(path)  # as root, each part of the path is opened separately
+        raise
+    with os.fdopen(opened, "rb") as stream:
         if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
             raise OSError(errno.EINVAL, "it is not a regular file", str(path))
         yield stream

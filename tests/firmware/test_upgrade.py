@@ -21,7 +21,7 @@ from typing import NoReturn
 import pytest
 
 from appliance.cli.main import main
-from appliance.cli.upgrade import _check_archive
+from appliance.cli.upgrade import _check_archive, _read_verified
 from appliance.errors import StartFailed
 from firmware.pack import seal
 from tests.fakes.programs import need
@@ -442,6 +442,22 @@ def test_a_wrong_file_changes_nothing(hand: Path, words: list[str], code: int, s
     found, message = by_hand(hand, *words)
     assert found == code and sentence in message and "Traceback" not in message, message
     assert {path: path.read_bytes() for path in hand.iterdir() if path.is_file()} == before
+
+
+@pytest.mark.parametrize("name", ["x.pyz", "nope/x.pyz", "file/x.pyz", "folder", "loop", "loop/x.pyz", "pipe"])
+@pytest.mark.parametrize("is_absolute", [True, False])
+def test_the_error_names_the_whole_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, is_absolute: bool
+) -> None:
+    (tmp_path / "file").write_text("")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "loop").symlink_to("loop")
+    os.mkfifo(tmp_path / "pipe")
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / name if is_absolute else Path(name)
+    with pytest.raises(StartFailed, match=f"^{file} cannot be read: ") as failed:
+        _read_verified(file)
+    assert failed.value.exit_code == os.EX_NOINPUT
 
 
 def test_each_wrong_bit_and_each_other_length_is_found(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from appliance.cli.homeassistant.installation import read_installation
 from appliance.cli.homeassistant.not_translated import NotTranslated
 from appliance.cli.homeassistant.scope import Scope
 from appliance.cli.homeassistant.statements import as_yaml
+from appliance.cli.homeassistant.values import title_of
 from appliance.cli.homeassistant.yaml_parser import Tagged, YamlParser
 from appliance.cli.record_checks import check_record
 from appliance.errors import StartFailed
@@ -1041,6 +1042,20 @@ def test_a_link_may_lead_to_another_file_in_the_folder_but_not_outside(tmp_path:
 def test_the_name_of_an_imported_file_is_valid(entities: Entities, alias: Any, expected: str) -> None:
     made = automation.translate({"id": 7, "alias": alias, "trigger": []}, "here", entities, set())
     assert made.name == checked_name(made.name) == expected
+
+
+def test_reasons_show_no_values_of_python(entities: Entities, tmp_path: Path) -> None:
+    odd = {"a": ["b", True, None]}
+    for definition in ({"triggers": [{"trigger": odd}]}, {"triggers": [], "conditions": [{"condition": odd}]}):
+        [problem] = automation.translate({"alias": odd, **definition}, "here", entities, set()).problems
+        assert '{"a": ["b", true, null]}; instead' in problem
+    with pytest.raises(NotTranslated, match=r'the mode \["x"\] is unknown'):
+        automation.translate({"alias": odd, "triggers": [], "mode": ["x"]}, "here", entities, set())
+    assert title_of(["x"]) == '["x"]'
+    (tmp_path / "automations.yaml").touch()
+    (tmp_path / "scripts.yaml").write_text("? [a]\n: {sequence: []}\n")
+    [(origin, *_)] = read_installation(tmp_path).scripts
+    assert origin == 'scripts.yaml, ["a"]'
 
 
 @pytest.mark.parametrize("key", ["", " ", "\u202e"])

@@ -30,7 +30,7 @@ from appliance.cli.homeassistant.states import (
     zone_test,
 )
 from appliance.cli.homeassistant.times import duration, offset_minutes, time_of_day, weekdays
-from appliance.cli.homeassistant.values import as_list, is_template, word_of, words
+from appliance.cli.homeassistant.values import as_list, is_template, shown, word_of, words
 
 
 class Declared(Struct, frozen=True):
@@ -105,7 +105,7 @@ def in_lua(value: Any, scope: Scope) -> str:
 
 
 def _unknown(value: Any) -> NoReturn:
-    name = str(value.get("condition") or "without a type") if isinstance(value, Mapping) else str(value)
+    name = shown(value.get("condition") or "without a type" if isinstance(value, Mapping) else value)
     reason = f"the import does not support the condition {name}; instead, compare an attribute of the device"
     raise NotTranslated(WITHOUT_COUNTERPART.get(name.split(".")[0], reason))
 

@@ -10,7 +10,7 @@ from appliance.cli.homeassistant.blueprints import with_blueprint
 from appliance.cli.homeassistant.folder import ConfigFolder
 from appliance.cli.homeassistant.helper_entities import HELPERS
 from appliance.cli.homeassistant.includes import expand_includes, included_files, merged
-from appliance.cli.homeassistant.values import as_list, as_mapping, number, shown
+from appliance.cli.homeassistant.values import as_list, as_mapping, number, readable, shown
 from appliance.cli.homeassistant.yaml_parser import Tagged
 
 INTEGRATIONS = frozenset({"homeassistant", "zone", "person", "group", "timer", "schedule", *HELPERS})
@@ -91,7 +91,7 @@ class Configuration:
             if content is not None and not isinstance(content, Mapping):
                 yield file, "", content
             for id_, each in as_mapping(content).items():
-                yield f"{file}, {id_}", str(id_), with_blueprint(self._folder, each, "script")
+                yield f"{file}, {readable(id_)}", str(id_), with_blueprint(self._folder, each, "script")
 
     def _read_list(self, section: str) -> Iterator[tuple[str, Any]]:
         for file, content in self._contents(section):

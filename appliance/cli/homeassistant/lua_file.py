@@ -59,7 +59,7 @@ def mode_of(definition: Mapping[str, Any]) -> list[str]:
     queued or parallel runs is 10. Raise `NotTranslated` for an unknown mode."""
     mode = str(definition.get("mode", "single"))
     if mode not in MODES:
-        raise NotTranslated(f"the mode {shown(mode)} is unknown")
+        raise NotTranslated(f"the mode {shown(definition['mode'])} is unknown")
     if mode in ("queued", "parallel"):
         limit = definition.get("max", 10)
         if not isinstance(limit, int) or limit < 1:

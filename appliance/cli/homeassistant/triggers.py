@@ -40,7 +40,7 @@ from appliance.cli.homeassistant.times import (
     weekdays,
     whole,
 )
-from appliance.cli.homeassistant.values import as_list, as_mapping, word_of, words
+from appliance.cli.homeassistant.values import as_list, as_mapping, shown, word_of, words
 
 TWO_STATES = frozenset({"binary_sensor", "input_boolean", "light", "switch"})
 """Domains of entities with exactly the states on and off."""
@@ -96,8 +96,8 @@ def translate(value: Any, entities: Entities) -> list[Trigger]:
     if method is None and purpose_specific.parse(kind) is not None:
         method = _by_name
     if method is None:
-        shown = kind or "without a type"
-        reason = f"the import does not support the trigger {shown}; instead, use an attribute or event of the device"
+        name = shown(value.get("trigger") or value.get("platform") or "without a type")
+        reason = f"the import does not support the trigger {name}; instead, use an attribute or event of the device"
         raise NotTranslated(WITHOUT_COUNTERPART.get(kind.split(".", maxsplit=1)[0], reason))
     id_ = None if value.get("id") is None else str(value["id"])
     variables = as_mapping(value.get("variables"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -37,9 +38,16 @@ def word_of(state: Any) -> Any:
     return ("on" if state else "off") if isinstance(state, bool) else state
 
 
+def readable(value: Any) -> str:
+    """Return a list or mapping as JSON, and any other value as text."""
+    if isinstance(value, Mapping | list | tuple):
+        return json.dumps(value, ensure_ascii=False, skipkeys=True, default=str)
+    return str(value)
+
+
 def shown(value: Any) -> str:
     """Return a value of the configuration for a message, shortened."""
-    text = str(value)
+    text = readable(value)
     return text if len(text) <= MAX_QUOTED_CHARS else f"{text[:MAX_QUOTED_CHARS]}…"
 
 
@@ -74,7 +82,7 @@ def contains_template(value: Any) -> bool:
 
 def title_of(*texts: Any) -> str:
     """Return the first text that can become a valid name in Lares, in the form of this name."""
-    names = (clean_text(str(each or ""), MAX_TITLE_CHARS) for each in texts)
+    names = (clean_text(readable(each or ""), MAX_TITLE_CHARS) for each in texts)
     return next(filter(None, names), "")
 
 

@@ -364,7 +364,6 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
         whose = f"device {id_!r} has never" if of == "device" else f"no device{group} has"
         verb = "reported" if kind == "attribute" else "sent"
         attributes -= {"state"}
-        known = attributes if kind == "attribute" else events
         near_kind = f"{kind} of {of} {id_}"
         near = self._find_near(near_kind, name, known)
         near = near or self._find_near(near_kind, name.rpartition(".")[2], known)

@@ -121,7 +121,7 @@ class AdapterSections:
     async def _start_section(self, name: str, settings: Any) -> None:
         if isinstance(settings, Mqtt):
             self._brokers.add(name)
-        await self._store.restore_section(name, section_kind_of(settings))
+        await self._store.restore_section(name)
         self._dispatcher.add(await self._running.start(name, settings))
         await self._publish_home_on(name, settings)
 

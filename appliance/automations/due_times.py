@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from heapq import merge
 from itertools import groupby, islice
@@ -50,11 +50,11 @@ class DueTimes:
         ]
 
     def figures_of(self, id_: str) -> dict[str, Any]:
-        active_triggers, state = self._active.get(id_, ()), self._states.of(id_)
+        state = self._states.of(id_)
         return {
             "armed": state.is_enabled,
-            "waiting": any(active.waits for active in active_triggers),
-            "next_fire": _shown(self._next_fire(active_triggers)),
+            "waiting": any(active.waits for active in self._active.get(id_, ())),
+            "next_fire": self.show_next_fire(id_),
             "last_run": _shown(None if state.run is None else state.run.executed_at),
             "braked_secs": self._brake.paused_secs(id_),
         }
@@ -65,14 +65,15 @@ class DueTimes:
 
     def show_next_fire(self, id_: str) -> str | None:
         """Return the automation's next due time or end of a wait, even if the automation is off."""
-        return _shown(self._next_fire(self._active.get(id_, ())))
+        return _shown(self._next_fire(id_))
 
     def find_next(self, id_: str) -> datetime | None:
         """Return the automation's next time. Return None if the automation is off or has no next time."""
-        return self._next_fire(self._active.get(id_, ())) if self._states.of(id_).is_enabled else None
+        return self._next_fire(id_) if self._states.of(id_).is_enabled else None
 
-    def _next_fire(self, active_triggers: Iterable[ActiveTrigger]) -> datetime | None:
-        """Return the next due time or end of a wait, or None."""
+    def _next_fire(self, id_: str) -> datetime | None:
+        """Return the automation's next due time or end of a wait, or None."""
+        active_triggers = self._active.get(id_, ())
         calls = [wait.call for active in active_triggers for wait in active.waits.values()]
         times = [self._instant_of(call) for call in calls]
         times += [due for active in active_triggers if (due := self._due_of(active)) is not None]

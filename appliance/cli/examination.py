@@ -161,7 +161,7 @@ def find_wrong_names(
     devices = read_devices(stored, layout, lambda key, error: None)
     known = replace(
         named.with_devices(devices, layout, read_past(stored), read_removed(stored)),
-        variables=[name for name, each in read_variables(stored).items() if each.value is not None],
+        variables={name for name, each in read_variables(stored).items() if each.value is not None},
         timers=[name for name, _ in stored.items(TIMER_PREFIX)],
     )
     return known.list_faults(enabled)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
@@ -35,7 +35,7 @@ from appliance.history.hours import Hour
 from appliance.history.newest_rows import NewestRows, Place
 from appliance.history.period import FIRST_DATED_MS, Period
 from appliance.history.series import HOUR_MS, ValueParts
-from appliance.history.writing_index import WritingIndex
+from appliance.history.writing_index import WritingIndex, WrittenPart
 from appliance.home.bus import Bus
 from appliance.settings import HistorySettings
 from appliance.store.month_files import MonthFiles
@@ -258,23 +258,7 @@ class CardHistory:
         lines. Stop if `is_full_since` returns True for a time after all unread lines, or if the card is
         unreadable."""
         try:
-            self._read_months(period, beginning, add, is_full_since)
-        except OSError as error:
-            log.warning("history cannot be read: %s", error.strerror or error)
-
-    def _read_months(
-        self,
-        period: Period,
-        beginning: bytes,
-        add: Callable[[Mapping[str, Any], Place], None],
-        is_full_since: Callable[[int], bool],
-    ) -> None:
-        first, last = _months_of(period)
-        sizes = self._writer.read_sizes()
-        for month in reversed(sizes):
-            if not first <= month <= last:
-                continue
-            for part in self._index.list_parts(month, sizes[month], period.bounds_ms()[0]):
+            for part, month in self._list_parts(period):
                 for line in self._months.find(month, beginning, part.start, part.end):
                     if line.fields is None:
                         self._note_bad(month, line.offset)
@@ -283,6 +267,17 @@ class CardHistory:
                         add(line.fields, (month, line.offset))
                 if is_full_since(part.others_until_ms):
                     return
+        except OSError as error:
+            log.warning("history cannot be read: %s", error.strerror or error)
+
+    def _list_parts(self, period: Period) -> Iterator[tuple[WrittenPart, str]]:
+        """Yield the parts of the files that can contain values of the period, with their months, latest first."""
+        first, last = _months_of(period)
+        sizes = self._writer.read_sizes()
+        for month in reversed(sizes):
+            if first <= month <= last:
+                for part in self._index.list_parts(month, sizes[month], period.bounds_ms()[0]):
+                    yield part, month
 
     def _note_bad(self, month: str, offset: int) -> None:
         if len(self._bad) < MAX_BAD_LINES:

@@ -36,10 +36,9 @@ class WritingIndex:
         if size < (seen := self._seen.get(month, 0)):  # the file was replaced by a smaller file
             self.forget()
             seen = 0
-        found = self._months.find(month, WRITTEN, seen, size) if size > seen else ()
         added = [
             (line.fields["t"], line.offset)
-            for line in found
+            for line in self._months.find(month, WRITTEN, seen, size)
             if line.fields is not None and isinstance(line.fields.get("t"), int)
         ]  # a list, because a read can fail after some lines
         ends = self._ends.setdefault(month, [])

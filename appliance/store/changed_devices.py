@@ -55,12 +55,11 @@ class ChangedDevices:
         self._due |= self._minor
         self._has_numbers, self._minor = self._minor, set()
 
-    def note_removal(self, device_id: str, *, is_kept: bool, is_stored: bool) -> None:
-        """Note that a device was removed. If `is_kept` is true, its stored values remain. If `is_stored` is true, the
-        next flush deletes them."""
+    def note_removal(self, device_id: str, *, is_deleted: bool) -> None:
+        """Note that a device was removed. If `is_deleted` is true, the next flush deletes its stored values."""
         for ids in (self._due, self._minor, self._has_numbers, self._offline):
             ids.discard(device_id)
-        if is_stored and not is_kept:
+        if is_deleted:
             self._removed.add(device_id)
             self._due.add(device_id)
 

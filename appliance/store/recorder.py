@@ -235,7 +235,7 @@ class Recorder:
             case events.DeviceRemoved(device_id=device_id, is_kept=is_kept):
                 is_being_stored = self._flush_lock.locked() or self._document.is_writing
                 is_stored = is_being_stored or self._document.get(DEVICE_PREFIX + device_id) is not None
-                self._changed.note_removal(device_id, is_kept=is_kept, is_stored=is_stored)
+                self._changed.note_removal(device_id, is_deleted=is_stored and not is_kept)
 
     def _record_device(self, device_id: str) -> dict[str, Any]:
         found = self._registry.find_devices([device_id])

@@ -21,7 +21,7 @@ from appliance.store.layout_changes import LayoutChanges
 from appliance.store.lock import DirectoryLock, read_boot_id
 from appliance.store.month_files import MonthFiles
 from appliance.store.recorder import Recorder
-from appliance.store.records import SectionKind, SectionKinds, read_devices, read_layout
+from appliance.store.records import SectionKinds, read_devices, read_layout
 from appliance.store.restore import finish_at_start
 from appliance.store.store_thread import StoreThread
 from appliance.store.stored_keys import Keys
@@ -114,9 +114,9 @@ class Store:
     async def __aexit__(self, *_: object) -> None:
         await self._stack.aclose()
 
-    async def restore_section(self, name: str, kind: SectionKind) -> None:
-        """Restore the stored devices of an adapter section of this kind that starts while the hub runs."""
-        layout, sections = self._registry.layout, {name: kind}
+    async def restore_section(self, name: str) -> None:
+        """Restore the stored devices of an adapter section that starts while the hub runs."""
+        layout, sections = self._registry.layout, self.recorder.sections
         read = partial(
             read_devices, self.document, layout, self._ignore_malformed, begin=f"{name}:", sections=sections
         )

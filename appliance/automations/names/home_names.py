@@ -364,9 +364,11 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
         whose = f"device {id_!r} has never" if of == "device" else f"no device{group} has"
         verb = "reported" if kind == "attribute" else "sent"
         attributes -= {"state"}
-        near_kind = f"{kind} of {of} {id_}"
-        near = self._find_near(near_kind, name, known)
-        near = near or self._find_near(near_kind, name.rpartition(".")[2], known)
+        near: str | None = None
+        if known:  # a search of nothing would count for `MAX_NEAR_NAMES`
+            near_kind = f"{kind} of {of} {id_}"
+            near = self._find_near(near_kind, name, known)
+            near = near or self._find_near(near_kind, name.rpartition(".")[2], known)
         hint = _hint(kind, near, attributes, events, is_one=of == "device")
         return f"{named}, which {whose} {verb}{hint}"
 

@@ -53,7 +53,7 @@ class NameCollector(Struct, frozen=True, kw_only=True):
         scenes, files = self.scenes().list_files(), automations.catalog.list_files()
         enabled = [each for each in files if automations.states.of(each.definition.id).is_enabled]
         operations, sections = self.operations(), self.sections()
-        variables = [each.name for each in environment.variables.list_all()]
+        variables = {each.name for each in environment.variables.list_all()}
         timers = environment.timers.list_names()
         devices, layout = environment.registry.list_devices(), environment.registry.layout
 

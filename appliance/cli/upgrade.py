@@ -106,7 +106,7 @@ def _read_verified(file: Path) -> bytes:
 def _check_archive(data: bytes, file: Path) -> None:
     """Raise `StartFailed` if the file is damaged or another file. The last bytes of each single file are the SHA-256
     of all bytes before them."""
-    if hashlib.sha256(data[:-DIGEST_CHARS]).hexdigest().encode() != data[-DIGEST_CHARS:]:
+    if hashlib.sha256(memoryview(data)[:-DIGEST_CHARS]).hexdigest().encode() != data[-DIGEST_CHARS:]:
         message = "is damaged, or not a lares.pyz of version 0.3.0 or later; download it again"
         raise StartFailed(f"{file} {message}", os.EX_DATAERR)
 

@@ -74,7 +74,7 @@ def import_files(
     taken["scripts"].add(module_file.stem)
     results = [(label, _make(make)) for label, make in _makers(installation, entities, taken)]
     paths = {made: folders[made.folder] / f"{made.id}.lua" for _, made in results if isinstance(made, LuaFile)}
-    new = {made: None for made, path in paths.items() if not _exists(path)}
+    new = {made: None for made, path in paths.items() if not os.path.lexists(path)}
     steps = _import_module(module_file, module) if new else []
     faults = find_faults([*new])
     for label, made in results:
@@ -94,7 +94,7 @@ def import_files(
 
 def _import_module(file: Path, text: str) -> list[Step]:
     """Write the common module. If it exists and differs, for example because an older version wrote it, report it."""
-    if not _exists(file):
+    if not os.path.lexists(file):
         _write(file, text)
         return []
     if read_plain(file) == text.encode():
@@ -115,10 +115,6 @@ def _make(make: Callable[[], LuaFile]) -> LuaFile | str:
     except Exception:  # one unexpected file must not prevent the import of the others
         return "unknown format; please report this file"
     return made
-
-
-def _exists(file: Path) -> bool:
-    return file.exists() or file.is_symlink()
 
 
 def _makers(

@@ -17,7 +17,7 @@ from appliance.clock import Clock
 from appliance.config import Config
 from appliance.errors import Fault, ScriptFailed
 from appliance.home_locale import Locale
-from appliance.lua.files.catalog import Catalog, load_folder
+from appliance.lua.files.catalog import Catalog, fault_of, load_folder
 from appliance.lua.files.folder import Contents
 from appliance.lua.running.worker_pool import WorkerPool
 from appliance.lua.text.source import MAX_FILE_BYTES, Source
@@ -73,6 +73,8 @@ def _source_of(file: LuaFile, settings: Config) -> Source:
 
 async def _faults_in(folder: str, catalog: Catalog[Any], texts: Mapping[Source, LuaFile]) -> list[Fault]:
     sources = tuple(source for source, file in texts.items() if file.folder == folder)
+    if not sources:
+        return []
     loaded = await load_folder(Contents(sources=sources, faults=()), catalog.check_text, tries=2)
     present = {each.definition.id: each.source.name for each in (await catalog.check()).valid}
     clashes = (
@@ -90,7 +92,7 @@ async def _faults_in_scripts(pool: WorkerPool, texts: Mapping[Source, LuaFile]) 
             try:
                 await pool.compile(source)
             except ScriptFailed as failed:
-                found.append(failed.fault)
+                found.append(fault_of(failed, source))
     return found
 
 

@@ -59,12 +59,8 @@ def time_of_day(value: Any) -> str:
         value = f"{value // 3600:02}:{value // 60 % 60:02}:{value % 60:02}"
     if not re.fullmatch(r"([01]?\d|2[0-3]):[0-5]\d(:[0-5]\d)?", str(value)):
         raise NotTranslated(f"{value} is not a time of day; write a time such as 07:30")
-    return full_time(value)
-
-
-def full_time(time: Any) -> str:
-    parts = [each.zfill(2) for each in str(time).split(":")]
-    return ":".join([*parts, "00", "00"][:3])
+    parts = [each.zfill(2) for each in str(value).split(":")]
+    return ":".join([*parts, "00"][:3])
 
 
 def weekdays(value: Any) -> list[str]:

@@ -88,10 +88,8 @@ class KnownNodes:
         former = () if known is None else known.ids
         endpoints = [each for _, each in sorted(node.endpoints.items()) if is_device(each)]
         room = MAX_DEVICES - len(self.targets) + len(former)
-        if not self._has_room(node.size, 0 if known is None else known.size):
-            self.rejected += max(len(endpoints), 1)
-            return []
-        if known is None and (len(self.by_id) >= MAX_NODES or (endpoints and room == 0)):
+        is_full = known is None and (len(self.by_id) >= MAX_NODES or (endpoints and room == 0))
+        if is_full or not self._has_room(node.size, 0 if known is None else known.size):
             self.rejected += max(len(endpoints), 1)
             return []
         self.rejected += max(len(endpoints) - room, 0)
@@ -118,10 +116,11 @@ class KnownNodes:
         node = known.node
         if not node.reads(at):
             return False
-        if not self._has_room(node.size + node.growth(at, value), node.size):
+        growth = node.growth(at, value)
+        if not self._has_room(node.size + growth, node.size):
             self.rejected += 1
             return False
-        node.set(at, value)
+        node.set(at, value, growth)
         self._count(known, node.size)
         return True
 

@@ -118,7 +118,7 @@ class LiveNodes:
             return
         node = known.node
         ids = self.nodes.ids_at(known, at[0]) if node.is_available else ()
-        is_changed = node.reads(at) and node.value_at(at) != value
+        is_changed = node.value_at(at) != value
         for device_id in ids if is_changed else ():
             if path in self._changed.get(device_id, ()):
                 self._publish_one(device_id)  # triggers must receive each change, in order

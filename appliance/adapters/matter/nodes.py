@@ -107,7 +107,7 @@ class Node:
         self._parents: tuple[dict[int, Endpoint], dict[int, Endpoint]] | None = None
         for path, value in attributes:
             if (at := parse_path(path)) is not None and self.reads(at):
-                self.set(at, value)
+                self.set(at, value, self.growth(at, value))
 
     def reads(self, at: Path) -> bool:
         """Return whether the hub reads the attribute."""
@@ -120,10 +120,10 @@ class Node:
         endpoint = self.endpoints.get(at[0])
         return None if endpoint is None else endpoint.get(at[1], at[2])
 
-    def set(self, at: Path, value: Any) -> None:
+    def set(self, at: Path, value: Any, growth: int) -> None:
         number, cluster, attribute = at
         endpoint = self.endpoints.setdefault(number, Endpoint(number))
-        self.size += self.growth(at, value)
+        self.size += growth
         endpoint.clusters.setdefault(cluster, {})[attribute] = value
         if cluster in (DESCRIPTOR, BRIDGED):
             self._parents = None

@@ -148,7 +148,7 @@ class Cover(Entity):
         end = {0: "closed", 100: "open"}.get(target)
         ways: tuple[str, ...] = ("opening", "closing")
         if target in (0, 100) or (isinstance(before, int) and before != target):
-            opens = target == 100 or (target != 0 and isinstance(before, int) and before < target)
+            opens = target == 100 or (isinstance(before, int) and before < target)
             ways = ("opening",) if opens else ("closing",)
 
         def begins(entity: Entity) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from functools import partial
 
 from appliance.adapters.mqtt.platforms.entity import Entity, PayloadParser
 from appliance.adapters.mqtt.platforms.intent import Intent
@@ -37,7 +38,7 @@ class Regulated(Entity):
 
     def add_temperature(self, schema: Mapping[str, Value]) -> None:
         """Read the target temperature, and offer to set it, in the announced unit."""
-        key, measure = "target_temperature", measured_in(self.unit)
+        key, measure = "target_temperature", partial(measured, "target_temperature", unit=self.unit)
         self.add_value(key, "temperature", number_parser(key, measure), {"unit": self.unit, **schema},
                  to_shown=measure, step=self.temperature_step,
                  to_payload=lambda value: plain_number(value["value"]))  # fmt: skip
@@ -79,7 +80,3 @@ def text_parser(attribute: str, options: tuple[str, ...]) -> PayloadParser:
         return {attribute: text[:200]} if text else {}
 
     return parse
-
-
-def measured_in(unit: str) -> Callable[[float], Value]:
-    return lambda value: {"value": value, "unit": unit}

@@ -86,7 +86,7 @@ class Sensor(Entity):
             return round(number)
         if key in ("", "uv_index"):
             return number
-        value = dict(measured(key, number, self.unit))
+        value = measured(key, number, self.unit)
         if key.startswith("energy_"):
             value["period"] = key.removeprefix("energy_")
         elif key == "rainfall":

@@ -104,6 +104,7 @@ class Moment(SettableValue):
 
     def setup(self) -> None:
         self._component, name = self.announcement.component, self.config.text("timezone")
+        self._expected = f"a {self._component} like {_EXAMPLES[self._component]}"
         self._zone: tzinfo | None = None
         if self._component == "datetime" and name:
             try:
@@ -118,8 +119,7 @@ class Moment(SettableValue):
         try:
             return {self.custom_key: None if is_unknown(text) else self._canonical(text)}
         except Invalid:
-            expected = f"a {self._component} like {_EXAMPLES[self._component]}"
-            raise UnknownValue(text, expected, self.custom_key) from None
+            raise UnknownValue(text, self._expected, self.custom_key) from None
 
     def set_value(self, command: Command) -> Intent:
         return self.intent("command", command.value, {self.custom_key: self._canonical(command.value)})
@@ -132,7 +132,7 @@ class Moment(SettableValue):
                 return time.fromisoformat(text).isoformat()
             found = datetime.fromisoformat(text)
         except ValueError:
-            raise Invalid(f"{text[:40]!r} is not a {self._component} like {_EXAMPLES[self._component]}") from None
+            raise Invalid(f"{text[:40]!r} is not {self._expected}") from None
         found = found.replace(tzinfo=self._zone) if found.tzinfo is None else found
         return (found if found.tzinfo is None else found.astimezone(UTC)).isoformat()
 

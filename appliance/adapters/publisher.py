@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 from msgspec.structs import replace
@@ -21,10 +21,14 @@ MAX_OBSERVATIONS_AT_ONCE = 5
 
 
 class Publisher(HealthPublisher):
-    """Publishes the data and health of one adapter. No call blocks. Invalid values are dropped and logged once."""
+    """Publishes the data and health of one adapter. No call blocks. Invalid values are dropped and logged once.
+
+    `on_removed` is called with the id of each removed device.
+    """
 
     def __init__(self, name: str, registry: Registry, bus: Bus, clock: Clock) -> None:
         super().__init__(name, registry, bus, clock)
+        self.on_removed: Callable[[str], None] = lambda _: None
         self._readings: list[PollReading] = []
 
     @contextmanager
@@ -61,6 +65,7 @@ class Publisher(HealthPublisher):
         for each in self._readings:
             each.record_device(device_id)
         self._registry.remove(self.name, device_id)
+        self.on_removed(device_id)
 
     def report(self, report: Report) -> None:
         """Publish observations of some or all devices."""

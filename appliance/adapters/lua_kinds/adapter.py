@@ -89,6 +89,7 @@ class LuaAdapter(PollingAdapter):
         self._push_error: AdapterFailed | None = None
         self._unpublished: list[ReadEvent] = []
         self._reader = DeviceReader(self.publish)
+        self.publish.on_removed = self._reader.commands.forget
 
     async def listen(self) -> None:
         """Receive messages until cancelled, without polling."""

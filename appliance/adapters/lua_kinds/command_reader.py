@@ -103,6 +103,10 @@ class CommandReader:
                 self._read.clear()
             self._read[device_id] = stated, specs
 
+    def forget(self, device_id: str) -> None:
+        """Forget the commands of a removed device."""
+        self._read.pop(device_id, None)
+
     def handles_toggle(self, device_id: str) -> bool:
         """Return whether the file lists the device's action `toggle`."""
         stated = self._read.get(device_id, ([], ()))[0]

@@ -859,3 +859,23 @@ async def test_an_unusable_answer_is_freed_without_a_garbage_collection(
         assert [each() for each in answers] == [None] * 3
     finally:
         gc.enable()
+
+
+async def test_removed_devices_leave_no_objects(pool: WorkerPool, tmp_path: Path) -> None:
+    """A vendor may report new ids all the time."""
+    device = DEVICE.replace('"a"', 'ctx.memory.n .. "." .. i')
+    poll = f"""ctx.memory.n = (ctx.memory.n or 0) + 1
+    local found = {{}}
+    for i = 1, 100 do found[i] = {device} end
+    return found"""
+    it = await start(pool, tmp_path, kind(poll), Vendor({}))
+
+    async def count_after(polls: int) -> int:
+        for _ in range(polls):
+            await it.poll()
+        gc.collect()
+        return len(gc.get_objects())
+
+    before = await count_after(polls=2)
+    assert len(it.registry.list_devices()) == 100
+    assert await count_after(polls=3) < before + 100

@@ -170,7 +170,7 @@ def _in_spans(
 
 
 def _of_changes(changes: Iterable[ValueChange]) -> list[AttributeEntry]:
-    return [AttributeEntry(observed_at=from_millis(at), value=value) for at, value in changes if value is not None]
+    return [AttributeEntry(observed_at=from_millis(at), value=value) for at, value in changes]
 
 
 def _entry(parts: ValueParts, hour: Hour) -> AttributeEntry:

@@ -147,18 +147,17 @@ class CardHistory:
         """Return the summary of the attribute's values in the period: the newest `enough` hours and the changes at
         the newest `enough` times on the card, and all data that is not on the card yet. Both are sorted by time.
 
-        If `step_ms` is 1, missing values (None) are omitted. Otherwise, only the last change of each line per
-        `step_ms` is included, and there are changes of at least `enough` hours. `summarize` runs on the thread that
-        reads the card.
+        Missing values (None) are omitted. If `step_ms` is not 1, only the last change of each line per `step_ms` is
+        included, and there are changes of at least `enough` hours. `summarize` runs on the thread that reads the
+        card.
         """
         now = self._now()
         first, last = period.bounds_ms()
 
         def select_changes(changes: Iterable[ValueChange]) -> list[ValueChange]:
-            chosen = sorted((each for each in changes if first <= each[0] <= last), key=lambda each: each[0])
-            if step_ms > 1:
-                return [*{at // step_ms: (at, value) for at, value in chosen}.values()]
-            return [each for each in chosen if each[1] is not None]
+            known = (each for each in changes if first <= each[0] <= last and each[1] is not None)
+            chosen = sorted(known, key=lambda each: each[0])
+            return chosen if step_ms == 1 else [*{at // step_ms: (at, value) for at, value in chosen}.values()]
 
         def select_hours(hours: Iterable[PartHour]) -> list[PartHour]:
             return [each for each in hours if first <= each[1].start * 1000 <= last]

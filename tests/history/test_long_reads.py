@@ -170,6 +170,22 @@ async def test_hours_with_many_changes_fill_the_limit_over_months(tmp_path: Path
             assert len(await box.values("power", resolution, period=period)) == limit
 
 
+async def test_hours_that_end_as_unknown_have_their_last_known_value(tmp_path: Path) -> None:
+    for box in (Box(tmp_path), Box(tmp_path / "memory", keep_days=0)):
+        async with box.run():
+            for hour in range(30):
+                box.show(power=f"on{hour}")
+                box.pass_time(minutes=50)
+                box.show(power=None)
+                box.pass_time(minutes=10)
+            assert await box.values("power", Resolution.HOUR, period=Period(limit=3)) == ["on29", "on28", "on27"]
+            assert await box.values("power", Resolution.DAY) == ["on29", "on23"]
+    async with (box := Box(tmp_path)).run():
+        box.pass_time(days=3)
+        for resolution in (Resolution.RAW, Resolution.HOUR):
+            assert await box.values("power", resolution, period=Period(limit=3)) == ["on29", "on28", "on27"]
+
+
 def test_only_the_newest_rows_are_kept() -> None:
     alive: weakref.WeakSet[Row] = weakref.WeakSet()
     peak = 0

@@ -30,8 +30,7 @@ T = TypeVar("T")
 
 
 class AttributeValues(Struct, frozen=True, kw_only=True):
-    """Entries, newest first, and the resolution of the coarsest entry. If memory does not cover the whole period, the
-    resolution is at least an hour."""
+    """Entries, newest first, and the resolution of the coarsest entry. Numbers from the card are hours."""
 
     resolution: Resolution
     entries: list[AttributeEntry]
@@ -72,7 +71,8 @@ class AttributeReader:
             return _newest(_in_spans(known, self._day_of if is_by_day else int, span_of), period)
 
         hours = MAX_HOURS_A_DAY if is_by_day else 1
-        entries = await self._read_card(device_id, attribute, period, summarize, hours, SPAN_STEP_MS)
+        steps = HOUR_MS // SPAN_STEP_MS
+        entries = await self._read_card(device_id, attribute, period, summarize, hours, SPAN_STEP_MS, steps)
         if entries is None:
             series, end = self._devices.copy_series(device_id, attribute), _earlier(period.end, self._clock.now())
             entries = await compute_alone(
@@ -83,7 +83,7 @@ class AttributeReader:
     async def _list_raw(
         self, device_id: str, attribute: str, period: Period, resolution: Resolution
     ) -> AttributeValues:
-        """Return every value in memory, and older values from the card."""
+        """Return each value, or the last of each minute. Numbers that are no longer in memory become hours."""
         recent = self._devices.list_values(device_id, attribute, period, resolution)
         since = self._devices.known_since(device_id, attribute)
         is_covered = since is not None and period.start is not None and since <= period.start
@@ -96,11 +96,17 @@ class AttributeReader:
         def join(known: CardValues) -> AttributeValues:
             older = known.hours if since is None else _without_memory(known.hours, since, now)
             hours = _in_spans(CardValues(hours=older, changes=[]), int, int)
-            entries = [*recent, *_of_changes(known.changes), *hours]
+            changes = known.changes
+            if resolution:
+                by_minute = {at // resolution: (at, value) for at, value in changes}
+                for each in recent[-1:]:
+                    by_minute.pop(to_millis(each.observed_at) // resolution, None)
+                changes = [*by_minute.values()]
+            entries = [*recent, *_of_changes(changes), *hours]
             coarsest = Resolution.HOUR if older else resolution
             return AttributeValues(resolution=coarsest, entries=_newest(entries, period))
 
-        return await self._read_card(device_id, attribute, before, join)
+        return await self._read_card(device_id, attribute, before, join, step_ms=resolution or 1)
 
     async def _read_card(
         self,
@@ -110,12 +116,15 @@ class AttributeReader:
         summarize: Callable[[CardValues], T],
         hours: int = 1,
         step_ms: int = 1,
+        steps: int = 1,
     ) -> T:
         """Return the summary of enough values from the card for one entry per group of `hours` hours."""
         if self._card is None:
             return summarize(CardValues(hours=[], changes=[]))
         enough = hours * period.max_entries + 1  # `_without_memory` can omit an hour
-        return await self._card.read_attribute((device_id, attribute), period, enough, summarize, step_ms=step_ms)
+        return await self._card.read_attribute(
+            (device_id, attribute), period, enough, summarize, step_ms=step_ms, steps=steps
+        )
 
     def _hours_and_changes_of(self, series: Series, period: Period, end: datetime) -> CardValues:
         """Return the values of the series in the period. `end` is the end of the last number."""

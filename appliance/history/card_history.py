@@ -34,7 +34,7 @@ from appliance.history.execution_history import ExecutionEntry
 from appliance.history.hours import Hour
 from appliance.history.newest_rows import NewestRows, Place
 from appliance.history.period import FIRST_DATED_MS, Period
-from appliance.history.series import HOUR_MS, ValueParts
+from appliance.history.series import ValueParts
 from appliance.history.writing_index import WritingIndex, WrittenPart
 from appliance.home.bus import Bus
 from appliance.settings import HistorySettings
@@ -143,13 +143,14 @@ class CardHistory:
         summarize: Callable[[CardValues], T],
         *,
         step_ms: int = 1,
+        steps: int = 1,
     ) -> T:
-        """Return the summary of the attribute's values in the period: the newest `enough` hours and the changes at
-        the newest `enough` times on the card, and all data that is not on the card yet. Both are sorted by time.
+        """Return the summary of the attribute's values in the period: the newest `enough` hours and the changes in
+        the newest `enough * steps` periods of `step_ms` on the card, and all data that is not on the card yet. Both
+        are sorted by time.
 
         Missing values (None) are omitted. If `step_ms` is not 1, only the last change of each line per `step_ms` is
-        included, and there are changes of at least `enough` hours. `summarize` runs on the thread that reads the
-        card.
+        included. `summarize` runs on the thread that reads the card.
         """
         now = self._now()
         first, last = period.bounds_ms()
@@ -167,7 +168,7 @@ class CardHistory:
 
             def read() -> T:
                 hours = NewestRows[PartHour](enough)
-                changes = NewestRows[ValueChange](enough * HOUR_MS // step_ms if step_ms > 1 else enough, step_ms)
+                changes = NewestRows[ValueChange](enough * steps, step_ms)
 
                 def add(line: Mapping[str, Any], place: Place) -> None:
                     hours.add(((each[1].start * 1000, each) for each in select_hours(decode_hours(line))), place)

@@ -243,3 +243,30 @@ async def test_long_lines_of_earlier_versions_are_read(tmp_path: Path) -> None:
     async with box.run():
         assert await box.values("custom.n", period=Period(limit=3)) == [7999, 7998, 7997]
         assert await box.values("custom.n", Resolution.HOUR) == [7999, 7199, 3599]
+
+
+async def test_minutes_that_are_no_longer_in_memory_are_minutes_or_hours(tmp_path: Path) -> None:
+    box = Box(tmp_path)
+    async with box.run():
+        for second in range(0, 600, 20):
+            if second % 100 == 0:
+                await box.card.write()
+            box.show(power=f"on{second}", brightness=second)
+            box.pass_time(seconds=20)
+    async with box.run():
+        for limit, expected in ((200, [*range(580, 0, -60)]), (3, [580, 520, 460])):
+            period = Period(limit=limit)
+            assert await box.values("power", Resolution.MINUTE, period=period) == [f"on{each}" for each in expected]
+        found = await box.history.attributes.list_values("lamp", "power", Period(), Resolution.MINUTE)
+        assert found.resolution is Resolution.MINUTE
+        found = await box.history.attributes.list_values("lamp", "brightness", Period(), Resolution.MINUTE)
+        assert (len(found.entries), found.resolution) == (1, Resolution.HOUR)
+        box.show(power="off")
+        box.pass_time(seconds=1)
+        box.show(power="on")
+        box.pass_time(minutes=1)
+        box.show(power="off")
+        assert await box.values("power", Resolution.MINUTE, period=Period(limit=3)) == ["off", "on", "on580"]
+    async with box.run():
+        box.show(power="same minute")
+        assert await box.values("power", Resolution.MINUTE, period=Period(limit=2)) == ["same minute", "on"]

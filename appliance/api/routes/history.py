@@ -69,7 +69,8 @@ _RESOLUTION = choice(
     *(each.name.lower() for each in Resolution),
     default="raw",
     description="raw: every stored value. minute: the last value of each minute. hour, day: for a number, the "
-    "mean, minimum, and maximum; for any other attribute, the last value; for a whole device, the last state.",
+    "mean, minimum, and maximum; for any other attribute, the last value; for a whole device, the last state. For "
+    "raw and minute, numbers that are no longer in the hub's memory are hours.",
 )
 _DEVICE_QUERY = {**PERIOD, "resolution": Field(_RESOLUTION, required=False)}
 _AUDIT_QUERY = {**PERIOD, "device_id": Field(identifier, required=False)}
@@ -93,8 +94,8 @@ _VALUES = record(
     attribute=TEXT,
     resolution={
         **one_of(*(each.name.lower() for each in Resolution)),
-        "description": "The resolution of the coarsest entry. It is `hour` if the values in the hub's memory do not "
-        "reach back as far as requested.",
+        "description": "The resolution of the coarsest entry. For `raw` and `minute`, it is `hour` if some "
+        "numbers are no longer in the hub's memory.",
     },
     entries=array_of(_VALUE),
 )

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from appliance.adapters.dispatch import Dispatcher
-from appliance.adapters.kinds import kind_name_of, section_kind_of
+from appliance.adapters.kinds import kind_name_of, section_kinds_of
 from appliance.adapters.lua_kinds.section import list_lua_sections
 from appliance.adapters.mqtt.kind import Mqtt
 from appliance.adapters.mqtt.out.section_publishers import Publishers, SectionPublishers
@@ -112,7 +112,7 @@ class AdapterSections:
             if change != "started":
                 await self._stop_section(name, found.adapters.get(name))
         self.settings, self.names = found.adapters, found.adapter_names
-        self._store.recorder.sections = {name: section_kind_of(each) for name, each in self.settings.items()}
+        self._store.recorder.sections = section_kinds_of(self.settings)
         await self._kinds.use_sections(list_lua_sections(self.settings.values()), changes)
         for name in changes:
             if name in self.settings:

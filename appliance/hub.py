@@ -18,7 +18,7 @@ from appliance.adapters.address_gates import AddressGates
 from appliance.adapters.base import AdapterContext
 from appliance.adapters.dispatch import Dispatcher
 from appliance.adapters.influx_post import LinePost
-from appliance.adapters.kinds import list_operations, section_kind_of
+from appliance.adapters.kinds import list_operations, section_kinds_of
 from appliance.adapters.late_session import LateSession
 from appliance.adapters.mqtt.kind import Mqtt
 from appliance.adapters.mqtt.out.home_access import FrameOf, HomeAccess, no_frame
@@ -137,7 +137,7 @@ class Hub:
         self.registry = Registry(self.bus, clock)
         flush_secs = config.persistence.flush_secs
         self._disk = disk
-        sections = {name: section_kind_of(each) for name, each in config.adapters.items()}
+        sections = section_kinds_of(config.adapters)
         self.store = Store(disk, self.registry, self.bus, clock, flush_secs=flush_secs, sections=sections)
 
     async def __aenter__(self) -> Hub:

@@ -12,7 +12,7 @@ from appliance import adapters
 from appliance.adapters.kind import AdapterKind
 from appliance.adapters.lua_kinds.section import LuaSection
 from appliance.home.model import DeviceKind
-from appliance.store.records import SectionKind
+from appliance.store.records import SectionKind, SectionKinds
 from appliance.tables.fields import Settings
 
 
@@ -43,8 +43,8 @@ def kind_name_of(settings: Any) -> str:
     return settings.kind if isinstance(settings, LuaSection) else kind_of(settings).name
 
 
-def section_kind_of(settings: Any) -> SectionKind:
-    return SectionKind(kind_name_of(settings), kind_of(settings).device_kinds)
+def section_kinds_of(adapters: Mapping[str, Any]) -> SectionKinds:
+    return {name: SectionKind(kind_name_of(each), kind_of(each).device_kinds) for name, each in adapters.items()}
 
 
 def list_operations(adapters: Mapping[str, Any]) -> dict[str, frozenset[str] | None]:

@@ -10,21 +10,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from appliance import config
+from appliance.adapters.kinds import section_kinds_of
 from appliance.automations.names.name_watcher import read_past
+from appliance.cli.examination import load_or_default
 from appliance.cli.hub_client import HubRequest, ask, read_state
 from appliance.cli.lua_form import lua_commands, lua_value
 from appliance.cli.owner import as_owner
 from appliance.cli.paths import HubPaths
 from appliance.cli.terminal import counted, fit, paint, say
-from appliance.errors import ConfigFailed, StartFailed
+from appliance.errors import StartFailed
 from appliance.home.capabilities import UNITS
 from appliance.home.command_specs import CommandSpec
 from appliance.home.json_shapes import DEVICE
 from appliance.home.values import describe
 from appliance.lua.files.folder import folders_of
 from appliance.lua.text.source import Source
-from appliance.store.records import read_devices, read_layout
+from appliance.store.records import SectionKinds, read_devices, read_layout
 from appliance.store.storage import DocumentSnapshot
 from appliance.tables.checks import is_number, nearest, rounded, suggest
 
@@ -36,8 +37,9 @@ def devices(arguments: argparse.Namespace) -> int:
     paths = HubPaths.of_process(arguments)
     file, data_dir = paths.find_config(), paths.find_data_dir()
     with as_owner(data_dir, file):
-        known, is_running = _read_devices(data_dir)
-        sources = _read_sources(file)
+        settings, faults = load_or_default(file)
+        known, is_running = _read_devices(data_dir, None if faults else section_kinds_of(settings.adapters))
+        sources = [source for folder in folders_of(settings, settings.root) for source in folder.read().sources]
     found = _matching(known, arguments.text)
     for device in found:
         device["files"] = [source.name for source in sources if _mentions(source, device)]
@@ -53,8 +55,9 @@ def devices(arguments: argparse.Namespace) -> int:
     return os.EX_OK
 
 
-def _read_devices(data_dir: Path) -> tuple[list[dict[str, Any]], bool]:
-    """Return the devices as JSON, from the running hub or the store. Also return whether the hub is running."""
+def _read_devices(data_dir: Path, sections: SectionKinds | None) -> tuple[list[dict[str, Any]], bool]:
+    """Return the devices of these sections as JSON, from the running hub or the store. Also return whether the hub is
+    running."""
     values, _ = read_state(data_dir)
     stored = DocumentSnapshot(values)
     layout = read_layout(stored, lambda key, error: None)
@@ -62,7 +65,8 @@ def _read_devices(data_dir: Path) -> tuple[list[dict[str, Any]], bool]:
         found: list[dict[str, Any]] = ask(data_dir, HubRequest(path="/devices", query={"include": "commands"}))
         is_running = True
     except (OSError, StartFailed):
-        found, is_running = [DEVICE(each) for each in read_devices(stored, layout, lambda key, error: None)], False
+        kept = read_devices(stored, layout, lambda key, error: None, sections=sections)
+        found, is_running = [DEVICE(each) for each in kept], False
     past = read_past(stored)
     for device in found:
         room = layout.rooms.get(device["room_id"] or "")
@@ -71,16 +75,6 @@ def _read_devices(data_dir: Path) -> tuple[list[dict[str, Any]], bool]:
         device["room"] = None if room is None else room.name
         device["events"] = sorted({*sent, *(announced if isinstance(announced, list) else ())})
     return found, is_running
-
-
-def _read_sources(file: Path) -> Sequence[Source]:
-    """Return the Lua files of scenes, automations, and scripts. If the configuration is invalid, use the default
-    folders."""
-    try:
-        settings = config.load(file, os.environ)
-    except ConfigFailed:
-        settings = config.parse("", str(file), {})
-    return [source for folder in folders_of(settings, settings.root) for source in folder.read().sources]
 
 
 def _matching(known: list[dict[str, Any]], text: str | None) -> list[dict[str, Any]]:

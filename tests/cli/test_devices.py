@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.cli.commands import asked, ended
+from tests.cli.homes import home
 from tests.fakes.lua import automation, scene, write
 from tests.fakes.process import configure, running
 
@@ -73,3 +75,24 @@ def test_a_home_without_devices_shows_a_remedy(tmp_path: Path) -> None:
     result = ended(tmp_path, "devices")
     assert result.code == 0 and "`lares discover` finds devices" in result.out, result
     assert json.loads(ended(tmp_path, "devices", "--json").out) == []
+
+
+@pytest.mark.slow
+def test_stored_devices_of_other_sections_and_kinds_are_omitted(tmp_path: Path) -> None:
+    stored: dict[str, Any] = {}
+    types = {"desk:a": "virtual", "desk:b": "roku_tv", "desk:c": None, "x:d": None}
+    for id_, type_ in types.items():
+        device: dict[str, Any] = {
+            "kind": "Light",
+            "source": id_.partition(":")[0],
+            "vendor_specific": {},
+            "type": type_,
+        }
+        stored |= {f"device/{id_}": device, f"state/{id_}": {"at": 1767225600000, "is": {"power": "on"}}}
+    home(tmp_path, stored)
+    for text, expected in (
+        ('[adapters.desk]\ntype = "virtual"\n', ["desk:a", "desk:c"]),
+        ("[adapters.desk]\ntype = 1\n", [*types]),
+    ):
+        configure(tmp_path, text)
+        assert [each["id"] for each in json.loads(ended(tmp_path, "devices", "--json").out)] == expected

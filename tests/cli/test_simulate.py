@@ -79,12 +79,14 @@ def test_conditions_use_the_stored_home_and_switches(tmp_path: Path) -> None:
         "toggle/hourly": False,
     }
     home(tmp_path, stored)
-    furnish(tmp_path, "", DARK, HOURLY)
-    expected = lines(tmp_path, "--from", "2026-12-24T00:00:00Z", "--hours", "1")
-    assert [(each["at"][11:16], each["automation"], each["error"]) for each in expected] == [
-        ("00:00", "hourly", "disabled: the automation is switched off"),
-        ("00:30", "dark", None),
-    ], "what is due at the first instant comes, what is due at the end does not"
+    roku = 'type = "roku_tv"\nip_address = "192.0.2.1"\n'
+    for section, error in (('type = "virtual"\n', None), (roku, f"condition 1: device '{LAMP}' not found")):
+        furnish(tmp_path, f"[adapters.desk]\n{section}", DARK, HOURLY)
+        expected = lines(tmp_path, "--from", "2026-12-24T00:00:00Z", "--hours", "1")
+        assert [(each["at"][11:16], each["automation"], each["error"]) for each in expected] == [
+            ("00:00", "hourly", "disabled: the automation is switched off"),
+            ("00:30", "dark", error),
+        ], "what is due at the first instant comes, what is due at the end does not"
 
 
 def test_broken_files_are_named_and_the_others_are_simulated(tmp_path: Path) -> None:

@@ -140,9 +140,8 @@ def test_the_simulation_begins_with_the_stored_home(tmp_path: Path) -> None:
         "state/x:lamp": {"at": 1767225600000, "is": {"power": "off"}},
     }
     home(tmp_path, stored)
-    furnish(
-        tmp_path, "", LIT, automation("warm", WARM, "ctx:log('info', event.value.unit)"), automation("double", DOUBLE)
-    )
+    warm = automation("warm", WARM, "ctx:log('info', event.value.unit)")
+    furnish(tmp_path, '[adapters.x]\ntype = "virtual"\n', LIT, warm, automation("double", DOUBLE))
     events = """2026-12-24T18:00:00Z x:hall motion detected
 18:01 x:hall temperature 21.5
 18:02 x:button event single

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from appliance.adapters.kinds import list_operations
+from appliance.adapters.kinds import list_operations, section_kinds_of
 from appliance.adapters.lua_kinds.section import list_lua_sections
 from appliance.automations.active_triggers import ActiveTrigger
 from appliance.automations.automations import Automations, build_automation_catalog
@@ -186,7 +186,7 @@ async def _list_operations(
 def _environment(settings: Config, stored: DocumentSnapshot, bus: Bus, clock: Clock) -> Environment:
     registry = Registry(bus, clock)
     layout = read_layout(stored)
-    registry.restore(layout, read_devices(stored, layout))
+    registry.restore(layout, read_devices(stored, layout, sections=section_kinds_of(settings.adapters)))
     stopped_at = clock.now() - MICROSECOND  # fire all triggers that are due at the first instant
     watch = ClockWatch(clock, ClockTrust(clock, EPOCH), stopped_at=stopped_at)
     return Environment(registry, bus, watch, stored, limits=settings.automations.runner)

@@ -51,14 +51,10 @@ def history(arguments: argparse.Namespace) -> int:
     try:
         if not arguments.json:
             say(",".join(COLUMNS))
-        lines: list[str] = []
-        for row in export.rows():
-            lines.append(show(row))
-            if len(lines) == LINES_AT_ONCE:
-                say(*lines)
-                lines = []
-        if lines:
-            say(*lines)
+        for rows in export.months():
+            lines = sorted(map(show, rows))  # each line begins with its time
+            for first in range(0, len(lines), LINES_AT_ONCE):
+                say(*lines[first : first + LINES_AT_ONCE])
     except OSError as error:
         if isinstance(error, BrokenPipeError | PermissionError):
             raise
@@ -85,15 +81,18 @@ class _Export:
         """The latest hour of each attribute. The hour is kept because a later line may add a part to it."""
         self.bad = 0
 
-    def rows(self) -> Iterator[Row]:
-        """Yield the rows in the order in which they were written."""
+    def months(self) -> Iterator[Iterator[Row]]:
+        """Yield the rows of each month, in the order in which they were written."""
         first = "" if self._start is None else month_at(self._start)
         last = "~" if self._end is None else month_at(self._end)
         for month in self._months.list_months():
             if first <= month <= last:
-                for line in self._months.read_all(month):
-                    yield from self._within(self._rows_of(line))
-            yield from self._within(self._rest())
+                yield self._within(self._rows_in(month))
+
+    def _rows_in(self, month: str) -> Iterator[Row]:
+        for line in self._months.read_all(month):
+            yield from self._rows_of(line)
+        yield from self._rest()
 
     def _rows_of(self, line: Mapping[str, Any] | None) -> list[Row]:
         if line is None:

@@ -41,6 +41,21 @@ def test_cycles_that_are_made_after_the_start_are_freed() -> None:
     assert gone() is None
 
 
+def test_the_exclusion_of_a_large_home_inspects_only_new_objects() -> None:
+    generations: list[int] = []
+
+    def note(phase: str, info: dict[str, int]) -> None:
+        if phase == "start":
+            generations.append(info["generation"])
+
+    gc.callbacks.append(note)
+    try:
+        exclude_present()
+    finally:
+        gc.callbacks.remove(note)
+    assert generations == [1]
+
+
 def test_objects_of_new_devices_are_excluded_once() -> None:
     """Devices that disappear and return exclude nothing, so the number of exclusions is limited."""
     bus = Bus()

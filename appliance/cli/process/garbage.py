@@ -37,11 +37,11 @@ GROWTH_BYTES = 3 << 20
 
 def exclude_present() -> None:
     """Exclude all existing objects from garbage collections, because these collections would be slow in a home with
-    many devices.
+    many devices. Before, collect only the new objects, because a full collection at the hub's start finds no garbage.
 
     Excluded objects are still freed when their last reference disappears, except in reference cycles.
     """
-    gc.collect()
+    gc.collect(1)
     gc.freeze()
 
 
@@ -62,8 +62,7 @@ def exclude_devices(bus: Bus) -> None:
             reported.add(event.device.id)
             if len(reported) >= excluded + DEVICES_PER_EXCLUSION:
                 excluded = len(reported)
-                gc.collect(1)
-                gc.freeze()
+                exclude_present()
 
     bus.listen(count, DeviceStateChanged, DeviceRemoved)
 

@@ -32,6 +32,7 @@ from appliance.lua.files.catalog import Catalog, Dependencies, Describe
 from appliance.lua.files.folder import folder_of
 from appliance.lua.running.executor import Executor
 from appliance.settings import AutomationsSettings
+from appliance.tasks import Tasks
 
 log = logging.getLogger("automations")
 
@@ -75,17 +76,19 @@ class Automations(ExecutableFiles[AutomationDefinition]):
         self.due_times = self.engine.due_times
         self._variables = environment.variables
         self._safe_mode = safe_mode or SafeMode()
+        self._tasks = Tasks()
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Automations:
         await self.catalog.load()
         async with AsyncExitStack() as stack:
-            for part in (self.states, self._variables, self.timers, self.executor, self.scheduler, self.engine):
+            for part in (self.states, self._variables, self.timers, self.executor, self.engine, self._tasks):
                 await stack.enter_async_context(part)
             if self._safe_mode.reason is None:
-                self.engine.arm()
+                await self.engine.arm()
             else:
                 self.timers.pause()
+            await stack.enter_async_context(self.scheduler)  # nothing is due before all triggers are active
             if self._safe_mode.is_after_crashes:
                 self.scheduler.after("safe mode", SAFE_SECS, self._end_safe_mode)
             self.timers.begin(self.engine.has_timer_listener)
@@ -159,24 +162,25 @@ class Automations(ExecutableFiles[AutomationDefinition]):
         self.catalog.get(id_)
         return self.due_times.list_next(id_)
 
-    def _use_loaded_files(self) -> None:
+    async def _use_loaded_files(self) -> None:
         """Use the loaded files. An unchanged trigger keeps its waits and its schedule."""
-        super()._use_loaded_files()
-        self._arm("the automations were reloaded")
+        await self._arm("the automations were reloaded")
+        await super()._use_loaded_files()
         for definition in self.catalog.list_definitions():
             if not self.states.of(definition.id).is_enabled:
                 self.executor.skip_waiting(definition.id, DISABLED.reason)
 
-    def _arm(self, because: str) -> None:
+    async def _arm(self, because: str) -> None:
         """Activate the triggers. End a safe mode that began after crashes."""
-        self.engine.arm()
+        await self.engine.arm()
         if self._safe_mode.is_after_crashes:
             self._safe_mode.end(because)
             self.timers.resume()
 
     def _end_safe_mode(self, _: float) -> None:
         if self._safe_mode.is_after_crashes:
-            self._arm(f"the hub ran for {SAFE_SECS / 60:g} minutes without a crash; automations run again")
+            because = f"the hub ran for {SAFE_SECS / 60:g} minutes without a crash; automations run again"
+            self._tasks.start(self._arm(because), "end of the safe mode")
 
     def _view(self, definition: AutomationDefinition) -> View:
         state = self.states.of(definition.id)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections import defaultdict, deque
 from collections.abc import Collection, Iterator
 from contextlib import ExitStack
-from itertools import chain
 
 from appliance.automations.active_triggers import ActiveTrigger
 from appliance.automations.automation_states import AutomationStates
@@ -69,6 +69,7 @@ class Engine:
         self._index = TriggerIndex(self._registry)
         self._files: dict[str, LoadedFile[AutomationDefinition]] = {}
         self._is_stopping = False
+        self._arming = asyncio.Lock()
         self._undispatched: deque[tuple[ActiveTrigger, events.Event]] = deque()
         self._tasks = Tasks()
 
@@ -101,35 +102,55 @@ class Engine:
     def list_active(self) -> list[ActiveTrigger]:
         return [active for each in self._active.values() for active in each]
 
-    def arm(self) -> None:
+    async def arm(self) -> None:
         """Activate the triggers of new and changed files, and stop the triggers of deleted files, unless the hub is
-        stopping. Unchanged triggers keep their waits and schedules."""
-        if self._is_stopping:
-            return
-        before, files = self._files, {file.definition.id: file for file in self.catalog.list_files()}
-        gone = [id_ for id_ in before if id_ not in files]
-        changed = [id_ for id_, file in files.items() if before.get(id_) is not file]
-        old = [active for id_ in (*gone, *changed) for active in self._active.get(id_, ())]
-        for active in (each for id_ in gone for each in self._active.pop(id_)):
-            self._stop(active)
-        for id_ in changed:
-            self._active[id_] = self._carry_over(self._active.get(id_, []), files[id_])
-        self._files = files
+        stopping. Unchanged triggers keep their waits and schedules.
+
+        The loop runs other tasks in between. An event then fires either all old or all new triggers of an automation.
+        """
+        async with self._arming:
+            await in_steps(self._environment.clock, self._arm())
+
+    def _arm(self) -> Iterator[None]:
+        """Change the triggers of one automation per step."""
+        files, is_complete = (
+            {file.definition.id: file for file in self.catalog.list_files()},
+            self.catalog.is_complete,
+        )
         self._switch_all()
-        self._index.replace(old, [active for id_ in changed for active in self._active[id_]])
-        self._watch_comparisons()
+        for id_ in [*(id_ for id_ in self._files if id_ not in files), *files]:
+            if self._is_stopping:
+                return
+            if (file := files.get(id_)) is not self._files.get(id_):
+                self._replace(id_, file)
+                yield
+        yield from self._watch_comparisons()
         self._environment.variables.watch(self._index.names_of("variable"))
-        if self.catalog.is_complete:
-            self._states.remove_others(self._active.keys())
+        if is_complete:
+            self._states.remove_others(files)
         self._environment.timers.recheck()
 
-    def _watch_comparisons(self) -> None:
-        """Watch the comparisons of conditions with `for_secs`."""
+    def _replace(self, id_: str, file: LoadedFile[AutomationDefinition] | None) -> None:
+        """Use this file for the automation from now on. If `file` is None, the automation was deleted."""
+        old = self._active.get(id_, [])
+        if file is None:
+            del self._files[id_], self._active[id_]
+            for active in old:
+                self._stop(active)
+            self._index.remove_all_of(old)
+            return
+        self._files[id_], self._active[id_] = file, self._carry_over(old, file)
+        if self._active[id_] is not old:
+            self._index.remove_all_of(old)
+            self._index.add(self._active[id_])
+
+    def _watch_comparisons(self) -> Iterator[None]:
+        """Watch the comparisons of conditions with `for_secs`. A step collects the comparisons of one automation."""
         watched: defaultdict[str, dict[str, Comparison]] = defaultdict(dict)
-        for device_id, comparison in chain.from_iterable(
-            each.definition.comparisons for each in self._files.values()
-        ):
-            watched[device_id][comparison.key] = comparison
+        for file in [*self._files.values()]:
+            for device_id, comparison in file.definition.comparisons:
+                watched[device_id][comparison.key] = comparison
+            yield
         self._change_times.watch({device_id: list(each.values()) for device_id, each in watched.items()})
 
     def _switch_all(self) -> None:

@@ -22,16 +22,16 @@ class ExecutableFiles(Generic[T]):
         """Load all files if all are valid; see `Catalog.reload`."""
         count, faults = await self.catalog.reload()
         if not faults:
-            self._use_loaded_files()
+            await self._use_loaded_files()
         return count, faults
 
     async def reload_valid(self) -> int:
         """Load the valid files; see `Catalog.reload_valid`."""
         count = await self.catalog.reload_valid()
-        self._use_loaded_files()
+        await self._use_loaded_files()
         return count
 
-    def _use_loaded_files(self) -> None:
+    async def _use_loaded_files(self) -> None:
         self.executor.use_sources({each.definition.id: each.source for each in self.catalog.list_files()})
 
     def cancel(self, id_: str) -> int:

@@ -269,11 +269,12 @@ async def bench(
     stopped_at: datetime | None = None,
     stage: Stage | None = None,
     is_idle: bool = False,
+    clock: VirtualClock | None = None,
 ) -> AsyncIterator[Bench]:
     """Run these automations. The home has a lamp that is off, unless the card contains devices. Data that must
     survive a restart is written to the given card."""
     write(folder, definitions)
-    clock, bus, kept = VirtualClock(start), Bus(), card or Card()
+    clock, bus, kept = clock or VirtualClock(start), Bus(), card or Card()
     registry = PromptRegistry(bus, clock)
     registry.restore(registry.layout, kept.devices)
     history, stage = FailingHistory(), stage or Stage()

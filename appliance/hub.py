@@ -295,13 +295,14 @@ class Hub:
     def _build_pool(self, max_cpu_secs: float = inf) -> WorkerPool:
         config = self._config
         return build_pool(
-            scripts=replace(config.scripts, max_cpu_secs=min(config.scripts.max_cpu_secs, max_cpu_secs)),
+            scripts=config.scripts,
             runner=config.automations.runner,
             timezone=config.locale.timezone,
             root=config.root,
             clock=self.clock,
             on_kill=lambda reason: self.bus.publish(events.SystemErrorReported(message=f"lua: {reason}")),
             on_start=self.worker_starts.set,
+            max_cpu_secs=max_cpu_secs,
         )
 
     def _context_of(self, open_session: Callable[[], Any], gates: AddressGates, name: str) -> AdapterContext:

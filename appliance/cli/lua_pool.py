@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from math import inf
 from pathlib import Path
 
 from appliance.cli.owner import become_owner, worker_ids
@@ -14,23 +15,28 @@ from appliance.lua.text.source import Source
 
 
 @asynccontextmanager
-async def open_pool(settings: Config, clock: Clock, *home: Path) -> AsyncIterator[WorkerPool]:
+async def open_pool(
+    settings: Config, clock: Clock, *home: Path, max_cpu_secs: float = inf
+) -> AsyncIterator[WorkerPool]:
     """Start the Lua workers. If root started this process, the workers switch to the user that owns the home.
 
     The first worker starts as root, because the home's owner may be unable to read root's Python.
     """
     ids, limits = worker_ids(*home), settings.automations.runner
     zone = settings.locale.timezone
-    async with build_pool(settings.scripts, limits, zone, settings.root, clock, user_ids=ids) as pool:
+    parts = settings.scripts, limits, zone, settings.root, clock
+    async with build_pool(*parts, user_ids=ids, max_cpu_secs=max_cpu_secs) as pool:
         if ids:
             await pool.compile(Source(name="the start of Lua", text=b""))
         yield pool
 
 
 @asynccontextmanager
-async def open_pool_as_owner(settings: Config, clock: Clock, *home: Path) -> AsyncIterator[WorkerPool]:
+async def open_pool_as_owner(
+    settings: Config, clock: Clock, *home: Path, max_cpu_secs: float = inf
+) -> AsyncIterator[WorkerPool]:
     """Start the Lua workers. If root started this process, this process also switches to the user that owns the
     home."""
-    async with open_pool(settings, clock, *home) as pool:
+    async with open_pool(settings, clock, *home, max_cpu_secs=max_cpu_secs) as pool:
         become_owner(*home)
         yield pool

@@ -136,8 +136,9 @@ class _Trial:
     async def run(self, file: Path, data_dir: Path) -> None:
         """Poll, then send the command, if any. Raise `ConfigFailed` for errors in file or settings, and `StartFailed`
         for other errors."""
-        settings = config.parse(f"[scripts]\nmax_cpu_secs = {MAX_CALL_CPU_SECS}", str(file), {})
-        async with open_pool_as_owner(settings, self._clock, data_dir, file) as pool, DeviceSession() as session:
+        settings, clock = config.parse("", str(file), {}), self._clock
+        workers = open_pool_as_owner(settings, clock, data_dir, file, max_cpu_secs=MAX_CALL_CPU_SECS)
+        async with workers as pool, DeviceSession() as session:
             catalog = build_kind_catalog(file, [self._section], pool.describe, self._home.bus, pool)
             await catalog.load()
             loaded = catalog.find(self._section)

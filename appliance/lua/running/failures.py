@@ -25,11 +25,11 @@ _LIMITS = {
         "took more than {0.backstop_secs:g} s in total (without sleep)",
         "automations.runner.backstop_timeout_secs",
     ),
-    Reason.RUNNING_TIME: ("ran for {0.max_cpu_secs:g} s without waiting", "scripts.max_cpu_secs"),
+    Reason.RUNNING_TIME: ("ran for {0.max_cpu_secs:g} s without waiting", "{0.cpu_limit}"),
     Reason.CPU_TOTAL: ("computed for {0.max_cpu_total_secs:g} s in total", "scripts.max_cpu_total_secs"),
     Reason.MEMORY: ("needed more than {0.max_memory_mb:g} MB of memory", "scripts.max_memory_mb"),
 }
-"""The message for each limit, and the limit's key in the configuration."""
+"""The message for each limit, and the limit's name."""
 
 
 def failure_of(
@@ -53,13 +53,13 @@ def failure_of(
     if reasons == [Reason.CANCELLED]:
         return ExecutionCancelled(f"{files[0].name} was cancelled before it ended")
     file, line = _position(frame.parts[1].decode(errors="replace"), files, unknown=0)
-    sentence, key = _LIMITS[reasons[-1]]
+    sentence, limit = (text.format(limits) for text in _LIMITS[reasons[-1]])
     is_stuck = reasons[0] is Reason.STUCK
     # a long library function does not poll, so `line` is only the last polled line
     since = " at or after this line (look for a pattern search or a huge range)" * (line > 0)
-    end = f"could not be stopped{since}; its Lua worker is replaced" if is_stuck else f"was stopped ({key})"
+    end = f"could not be stopped{since}; its Lua worker is replaced" if is_stuck else f"was stopped ({limit})"
     status = "error" if reasons == [Reason.MEMORY] else "timeout"
-    return ScriptFailed(Fault(file, line, f"{sentence.format(limits)} and {end}"), status)
+    return ScriptFailed(Fault(file, line, f"{sentence} and {end}"), status)
 
 
 def _fault(message: str, position: str, absent: str, *, files: Sequence[Source], is_kind: bool) -> Fault:

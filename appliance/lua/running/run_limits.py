@@ -17,7 +17,7 @@ killed."""
 class RunLimits(Struct, frozen=True, kw_only=True):
     """The limits of one run. Times are in real seconds, even if the hub's clock is simulated.
 
-    - `max_cpu_secs`: the processor time between two waiting calls.
+    - `max_cpu_secs`: the processor time between two waiting calls. `cpu_limit` is the name of this limit.
     - `max_cpu_total_secs`: the total processor time.
     - `backstop_secs`: the whole duration, without the time inside `ctx:sleep`.
     - `unremarked_cpu_secs`: the processor time that causes a warning in the log.
@@ -26,6 +26,7 @@ class RunLimits(Struct, frozen=True, kw_only=True):
 
     max_memory_mb: float = 16
     max_cpu_secs: float = 5.0
+    cpu_limit: str = "scripts.max_cpu_secs"
     max_cpu_total_secs: float = 60.0
     backstop_secs: float = 3600.0
     unremarked_cpu_secs: float = 10.0

@@ -12,6 +12,7 @@ import logging
 from collections import deque
 from collections.abc import Callable, Mapping
 from functools import partial
+from math import inf
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -280,12 +281,15 @@ def build_pool(
     on_kill: Callable[[str], None] = lambda _: None,
     on_start: Callable[[], None] = lambda: None,
     user_ids: tuple[int, ...] = (),
+    max_cpu_secs: float = inf,
 ) -> WorkerPool:
     """Return a pool with the configured limits. `root` is the parent of relative paths. If root starts a worker,
-    the worker runs with the user and groups in `user_ids`. See `WorkerPool` for the other arguments."""
+    the worker runs with the user and groups in `user_ids`. `max_cpu_secs` is the limit of kinds in Lua, if any. See
+    `WorkerPool` for the other arguments."""
     limits = RunLimits(
         max_memory_mb=scripts.max_memory_mb,
-        max_cpu_secs=scripts.max_cpu_secs,
+        max_cpu_secs=min(scripts.max_cpu_secs, max_cpu_secs),
+        cpu_limit="scripts.max_cpu_secs" if scripts.max_cpu_secs <= max_cpu_secs else "the limit of a kind in Lua",
         max_cpu_total_secs=scripts.max_cpu_total_secs,
         backstop_secs=runner.backstop_timeout_secs,
         user_ids=user_ids,

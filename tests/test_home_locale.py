@@ -42,6 +42,8 @@ def test_every_zone_can_be_loaded_and_is_cached() -> None:
     [
         ("Europe/Berln", "'Europe/Berln' is not a time zone; did you mean Europe/Berlin?"),
         ("Nowhere", "'Nowhere' is not a time zone; names look like Europe/Berlin"),
+        *((each, f"'{each}' is not a time zone; names look like Europe/Berlin") for each in ("CEST", "GMT+1")),
+        ("Berlin", "'Berlin' is not a time zone; did you mean Europe/Berlin?"),
         ("../zones", "'../zones' is not a time zone; names look like Europe/Berlin"),
         ("", "'' is not a time zone; names look like Europe/Berlin"),
     ],

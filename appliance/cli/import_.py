@@ -72,8 +72,7 @@ def _import_all(
     if not file.exists():
         write_config(file.parent, template if "timezone" in installation.locale else in_machine_zone(template))
     steps = [(False, each) for each in installation.problems]
-    with give_new_files(file.parent):
-        steps += import_locale(installation.locale, file)
+    steps += import_locale(installation.locale, file)
     with as_owner(data_dir, file):
         settings, _ = load_or_default(file)
     entities = Entities(installation, _mqtt_section(file), known, settings.locale)

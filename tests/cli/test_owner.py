@@ -259,6 +259,18 @@ def test_unreadable_files_are_listed_with_a_remedy(open_folder: Path, name: str)
     assert f"{path}: cannot be read by user 12345" in result.out and "chgrp 54321" in result.out
 
 
+def test_the_hub_can_read_a_configuration_of_root_after_an_import(open_folder: Path) -> None:
+    config = furnish(open_folder)
+    (open_folder / "ha").mkdir()
+    (open_folder / "ha" / "configuration.yaml").write_text("homeassistant: {time_zone: Europe/Berlin}\n")
+    (open_folder / "ha" / "automations.yaml").write_text("- {alias: A, triggers: [], actions: []}")
+    result = ended(open_folder, "import", "homeassistant", str(open_folder / "ha"))
+    assert "imported  locale.timezone" in result.out and "imported  automation A" in result.out, result
+    assert (config / "default.toml").stat().st_mode & 0o777 == 0o640
+    assert {path.stat().st_gid for path in config.rglob("*")} == {GROUP}
+    assert ended(open_folder, "check").code == 0
+
+
 def test_a_hub_of_root_has_no_restrictions(tmp_path: Path) -> None:
     config = furnish(tmp_path)
     os.chown(tmp_path / "data", 0, 0)

@@ -6,6 +6,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -46,7 +47,10 @@ def import_locale(locale: Mapping[str, Any], file: Path) -> list[Step]:
     except LaresError as fault:
         return [*steps, (False, f"locale: {fault}")] if missing else steps
     if missing:
-        _write(file, changed, file.stat().st_mode & 0o777)
+        before = file.stat()
+        _write(file, changed, before.st_mode & 0o777)
+        with suppress(PermissionError):  # as root, keep the group, so that the hub can read the file
+            os.chown(file, -1, before.st_gid)
     return [*steps, *((True, f"locale.{key} = {json.dumps(each)}") for key, each in missing.items())]
 
 

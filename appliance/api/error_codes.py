@@ -53,7 +53,6 @@ CODES: Mapping[str, Code] = {
         f"file can have at most {MAX_SAVED_BYTES >> 10} KiB, and preferences at most {MAX_PREFERENCES_BYTES >> 10} "
         "KiB.",
     ),
-    "head_too_large": Code(413, "The request line and its headers are larger than 8 KiB."),
     "unknown_content_coding": Code(415, "The body is compressed; send it without `Content-Encoding`."),
     "expectation_failed": Code(417, "The hub does not support the value of `Expect`."),
     "dropped_by_mode": Code(423, "The scene is running, and its mode allows no further execution."),
@@ -67,6 +66,7 @@ CODES: Mapping[str, Code] = {
         "`Retry-After` gives the number of seconds to wait.",
         {"Retry-After": "1"},
     ),
+    "head_too_large": Code(431, "The request line and its headers are larger than 8 KiB."),
     "internal": Code(500, "The hub has a bug; its log has the traceback."),
     "unsupported": Code(501, "The device does not offer this command."),
     "unknown_transfer_coding": Code(501, "The `Transfer-Encoding` of the body is not `chunked`."),
@@ -88,8 +88,8 @@ SANIC_CODES: Mapping[int, str] = {
     404: "path_not_found",
     405: "method_not_allowed",
     408: "request_timeout",
-    413: "head_too_large",
     417: "expectation_failed",
+    431: "head_too_large",
     501: "unknown_transfer_coding",
 }
 """The error code for each HTTP status with which Sanic or the router rejects requests."""

@@ -41,7 +41,6 @@ _MEANINGS: Mapping[int, str] = {
     400: "The request is malformed or invalid, the adapter rejected the command, or the device did not answer.",
     404: "The resource does not exist.",
     409: "Another resource has this id or alias, or the file was changed after the version in the request.",
-    413: "The request is too large.",
     501: "The device does not offer this command, or the transfer coding of the body is not supported.",
     503: "The hub is starting, its storage accepts no change, or it has too little memory for the request.",
 }

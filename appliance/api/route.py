@@ -65,7 +65,7 @@ class Call(Struct, kw_only=True):  # not frozen, because that would double the c
         return parse(self.route.query, stated)
 
 
-COMMON_STATUSES = frozenset({400, 405, 408, 413, 417, 501})
+COMMON_STATUSES = frozenset({400, 405, 408, 417, 431, 501})
 """Statuses that every path may return, for malformed, slow, or large requests and for unsupported methods."""
 
 Handler = Callable[..., Awaitable[object]]

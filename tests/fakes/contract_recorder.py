@@ -24,7 +24,7 @@ FILES: set[str] = set()
 
 TESTS = Path(__file__).parent.parent
 
-EVERYWHERE = frozenset({400, 401, 403, 405, 408, 413})
+EVERYWHERE = frozenset({400, 401, 403, 405, 408, 431})
 """Responses that every path can return to malformed requests and missing keys. Routes need not list these
 responses."""
 
@@ -90,7 +90,7 @@ def judge(method: str, path: str, status: int, headers: Mapping[str, str], body:
         described = _operation(named[0])["responses"].get(str(status))
         assert described is not None, f"the document knows no such answer: {what}"
     else:
-        assert status in ({405} if rows else {404}) | {400, 401, 403, 408, 413, 417}, (
+        assert status in ({405} if rows else {404}) | {400, 401, 403, 408, 413, 417, 431}, (
             f"nobody would expect this: {what}"
         )
         described = _refer(status)

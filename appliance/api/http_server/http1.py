@@ -8,7 +8,7 @@ from http import HTTPStatus
 from typing import Any, cast
 
 from sanic import Request
-from sanic.exceptions import BadRequest, ExpectationFailed, PayloadTooLarge, RequestCancelled, RequestTimeout
+from sanic.exceptions import BadRequest, ExpectationFailed, RequestCancelled, RequestTimeout, SanicException
 from sanic.helpers import has_message_body
 from sanic.http import Http, Stage
 from sanic.response import HTTPResponse
@@ -34,6 +34,8 @@ CHUNKS_PER_TURN = 32
 """Number of chunks that are read before other tasks continue. A body can have thousands of one-byte chunks."""
 
 EXPECTATION_FAILED = 417
+
+HEAD_TOO_LARGE = 431
 
 _CRLF = b"\r\n"
 _END_OF_HEAD = b"\r\n\r\n"
@@ -92,12 +94,13 @@ class StrictHttp1(Http):
         await super().error_response(exception)
 
     async def http1_request_header(self) -> None:
-        """Parse the head of the next request. Raise errors with status 400, 408, 413, 417, or 501."""
+        """Parse the head of the next request. Raise errors with status 400, 408, 417, 431, or 501."""
         end = self._end_of_head()
         if end < 0:
             end = await self._receive_head()
         if end < 0:
-            raise PayloadTooLarge(f"the request line and headers are larger than {self._limits.head_bytes} bytes")
+            sentence = f"the request line and headers are larger than {self._limits.head_bytes} bytes"
+            raise SanicException(sentence, status_code=HEAD_TOO_LARGE)
         head = parse_head(bytes(self.recv_buffer[:end]), self._fields)
         if head.fields is not self._fields:
             self._fields, self.identified = head.fields, None

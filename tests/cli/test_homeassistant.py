@@ -394,6 +394,24 @@ def test_a_group_can_need_all_members(tmp_path: Path, state: str, needs_all: boo
     assert word in templates.condition(f"{{{{ is_state('group.g', '{state}') }}}}", scope)
 
 
+def test_groups_of_a_platform_are_groups(tmp_path: Path) -> None:
+    root = write_installation(tmp_path / "ha")
+    (root / "configuration.yaml").write_text(
+        "light: [{platform: group, name: All lights, entities: [light.hall]}, {platform: template}]\n"
+        "binary_sensor: {platform: group, unique_id: u, entities: 'binary_sensor.window, binary_sensor.leak'}\n"
+        "cover: [{platform: group, entities: cover.blind}]\nmqtt: {}\n"
+    )
+    entities = [{"entity_id": "binary_sensor.openings", "unique_id": "u", "platform": "group"}]
+    registry(root, "core.entity_registry", {"entities": entities})
+    found = read_installation(root)
+    assert {name: each.members for name, each in found.groups.items()} == {
+        "light.all_lights": ("light.hall",),
+        "binary_sensor.openings": ("binary_sensor.window", "binary_sensor.leak"),
+        "cover.cover_group": ("cover.blind",),
+    }
+    assert found.problems == ("configuration.yaml: the import does not translate light, mqtt",)
+
+
 def test_a_helper_changes_by_its_step_within_its_limits(tmp_path: Path) -> None:
     root = write_installation(tmp_path / "ha")
     rows = {

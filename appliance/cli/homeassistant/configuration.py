@@ -10,11 +10,16 @@ from appliance.cli.homeassistant.blueprints import with_blueprint
 from appliance.cli.homeassistant.folder import ConfigFolder
 from appliance.cli.homeassistant.helper_entities import HELPERS
 from appliance.cli.homeassistant.includes import expand_includes, included_files, merged
-from appliance.cli.homeassistant.values import as_list, as_mapping, number, readable, shown
+from appliance.cli.homeassistant.values import as_list, as_mapping, number, object_id, readable, shown
 from appliance.cli.homeassistant.yaml_parser import Tagged
 
 INTEGRATIONS = frozenset({"homeassistant", "zone", "person", "group", "timer", "schedule", *HELPERS})
 """Configuration keys that the import needs. If a file for another key is unreadable, the import continues."""
+
+GROUP_DOMAINS = frozenset(
+    {"binary_sensor", "button", "cover", "fan", "light", "lock", "media_player", "switch", "valve"}
+)
+"""Domains whose platform `group` defines groups."""
 
 LISTED = frozenset({"automation", "scene", "script"})
 
@@ -59,11 +64,22 @@ class Configuration:
                 if name in INTEGRATIONS:
                     section = self._checked(origin, name, expand_includes(self._folder, origin, value))
                     found[name] = merged([found.get(name), section])
+                elif name in GROUP_DOMAINS:
+                    groups, is_complete = self._read_groups(origin, name, value)
+                    found["group"] = merged([found.get("group"), groups])
+                    others += [] if is_complete else [str(key)]
                 elif name not in {*LISTED, *IGNORED}:
                     others.append(str(key))
             if others:
                 self._folder.report(origin, f"the import does not translate {', '.join(others)}")
         return found
+
+    def _read_groups(self, origin: str, domain: str, value: Any) -> tuple[dict[str, Any], bool]:
+        """Return the groups by entity id, and whether all rows are groups."""
+        rows = as_list(expand_includes(self._folder, origin, value))
+        groups = [row for row in map(as_mapping, rows) if row.get("platform") == "group"]
+        named = {f"{domain}.{object_id(str(row.get('name') or f'{domain} group'))}": row for row in groups}
+        return named, len(groups) == len(rows)
 
     def _checked(self, origin: str, name: str, section: Any) -> Any:
         """Return the section without rows of a wrong type."""

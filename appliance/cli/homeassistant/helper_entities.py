@@ -40,9 +40,11 @@ def read_groups(
     folder: ConfigFolder, integrations: Mapping[str, Any], entities: Mapping[str, HaEntity]
 ) -> Iterator[tuple[str, Group]]:
     """Yield each group, from the configuration or from Home Assistant's user interface."""
+    renamed = {each.unique_id: each.entity_id for each in entities.values() if each.platform == "group"}
     for name, row in as_mapping(integrations.get("group")).items():
-        members = words(as_mapping(row).get("entities", row))
-        yield f"group.{name}", Group(members=tuple(members), needs_all=as_mapping(row).get("all") is True)
+        members, settings = words(as_mapping(row).get("entities", row)), as_mapping(row)
+        entity_id = renamed.get(str(settings.get("unique_id")), name if "." in str(name) else f"group.{name}")
+        yield entity_id, Group(members=tuple(members), needs_all=settings.get("all") is True)
     entries = {str(row.get("entry_id")): row for row in registry_rows(folder, "core.config_entries", "entries")}
     for entity_id, each in entities.items():
         options = as_mapping(as_mapping(entries.get(each.config_entry or "")).get("options"))

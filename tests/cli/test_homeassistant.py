@@ -20,6 +20,7 @@ from appliance.cli.homeassistant.installation import read_installation
 from appliance.cli.homeassistant.not_translated import NotTranslated
 from appliance.cli.homeassistant.scope import Scope
 from appliance.cli.homeassistant.statements import as_yaml
+from appliance.cli.homeassistant.times import seconds
 from appliance.cli.homeassistant.values import title_of
 from appliance.cli.homeassistant.yaml_parser import Tagged, YamlParser
 from appliance.cli.record_checks import check_record
@@ -410,6 +411,15 @@ def test_groups_of_a_platform_are_groups(tmp_path: Path) -> None:
         "cover.cover_group": ("cover.blind",),
     }
     assert found.problems == ("configuration.yaml: the import does not translate light, mqtt",)
+
+
+@pytest.mark.parametrize(
+    ("text", "secs"),
+    [("1:30", 90), ("'1:30'", 5400), ("-1:30", -90), ("0:30", 1800), ("1:30:00", 5400), ("00:01:30", 90), ("90", 90)],
+)
+def test_a_duration_without_quotes_can_be_a_number_in_base_60(text: str, secs: int) -> None:
+    parsed = YamlParser().parse(f"delay: {text}".encode(), Path("a.yaml"))
+    assert seconds(parsed["delay"]) == secs and as_yaml(parsed).startswith("delay: ")
 
 
 def test_a_helper_changes_by_its_step_within_its_limits(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from appliance.cli.homeassistant.lua import Lines, Raw, literal, quote
 from appliance.cli.homeassistant.not_translated import NotTranslated
 from appliance.cli.homeassistant.scope import Scope
 from appliance.cli.homeassistant.values import is_template, number
-from appliance.cli.homeassistant.yaml_parser import Tagged
+from appliance.cli.homeassistant.yaml_parser import Base60, Tagged
 
 ODD_FORMS = (NotTranslated, AttributeError, KeyError, OverflowError, TypeError, ValueError)
 """Exceptions that are raised for an unexpected form of a part. The part then becomes a comment."""
@@ -129,7 +129,7 @@ def as_yaml(part: Any) -> str:
 def _plain(part: Any, left: Iterator[int]) -> Any:
     """Return plain values for the YAML library. Each row of a mapping or list takes one number from `left`, and rows
     without a number are omitted."""
-    if isinstance(part, Tagged):
+    if isinstance(part, Tagged | Base60):
         return str(part)
     if isinstance(part, Mapping):
         return {str(key): _plain(each, left) for (key, each), _ in zip(part.items(), left, strict=False)}

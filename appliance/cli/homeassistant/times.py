@@ -9,6 +9,7 @@ from typing import Any
 
 from appliance.cli.homeassistant.not_translated import NotTranslated
 from appliance.cli.homeassistant.values import contains_template, shown, words
+from appliance.cli.homeassistant.yaml_parser import Base60
 
 WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 
@@ -31,6 +32,8 @@ def seconds(value: Any) -> float:
 
 
 def _seconds(value: Any) -> float:
+    if isinstance(value, Base60):
+        return value.number
     if isinstance(value, Mapping):
         return sum(float(each) * SECONDS[str(unit)] for unit, each in value.items())
     if found := re.fullmatch(r"\s*([+-]?)(\d+):(\d{1,2})(?::(\d{1,2}(?:\.\d+)?))?\s*", str(value)):

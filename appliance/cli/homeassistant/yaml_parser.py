@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import warnings
-from functools import partial
+from functools import partial, reduce
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +47,17 @@ class Tagged(Struct, frozen=True):
 
     def __str__(self) -> str:
         return f"{self.tag} {self.value}"
+
+
+class Base60(str):
+    """A number in base 60 without quotes, such as 1:30. Home Assistant reads 1:30 as 90."""
+
+    __slots__ = ()
+
+    @property
+    def number(self) -> int:
+        number = reduce(lambda total, part: total * 60 + int(part), self.lstrip("+-").split(":"), 0)
+        return -number if self.startswith("-") else number
 
 
 class YamlParser:
@@ -96,11 +107,11 @@ class _Constructor(SafeConstructor):
         return Tagged(str(node.tag), value)
 
     def construct_yaml_int(self, node: Any) -> Any:
-        """Return a number of at most 64 bits. Return any other scalar as text, such as a time: YAML 1.1 would read
+        """Return a number of at most 64 bits. Return any other scalar as text, such as a time: YAML 1.1 reads
         22:30:00 as a number in base 60."""
         text = self.construct_scalar(node)
         if ":" in text:
-            return text
+            return Base60(text)
         try:
             value = super().construct_yaml_int(node)
         except (IndexError, ValueError):  # no digits, or more digits than Python converts

@@ -21,7 +21,7 @@ from appliance.cli.homeassistant.not_translated import NotTranslated
 from appliance.cli.homeassistant.scope import Scope
 from appliance.cli.homeassistant.statements import as_yaml
 from appliance.cli.homeassistant.times import seconds
-from appliance.cli.homeassistant.values import title_of
+from appliance.cli.homeassistant.values import object_id, title_of
 from appliance.cli.homeassistant.yaml_parser import Tagged, YamlParser
 from appliance.cli.record_checks import check_record
 from appliance.errors import StartFailed
@@ -393,6 +393,11 @@ def test_a_group_can_need_all_members(tmp_path: Path, state: str, needs_all: boo
     assert isinstance(found, Declared) and found.table["type"] == kind
     word = {"all": " and ", "any": " or "}[kind]
     assert word in templates.condition(f"{{{{ is_state('group.g', '{state}') }}}}", scope)
+
+
+def test_the_id_for_a_name_has_no_accents() -> None:
+    names = ("Küche: große Lampe", "Anna’s Café", "LÅNG  x-1", "窓")
+    assert [object_id(name) for name in names] == ["kuche_grosse_lampe", "anna_s_cafe", "lang_x_1", ""]
 
 
 def test_groups_of_a_platform_are_groups(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from typing import Any
+from unicodedata import combining, normalize
 
 from appliance.cli.homeassistant.yaml_parser import Tagged
 from appliance.home.texts import clean_text
@@ -88,4 +89,6 @@ def title_of(*texts: Any) -> str:
 
 def object_id(name: str) -> str:
     """Return the object id that Home Assistant creates for a name."""
-    return "_".join("".join(char if char.isalnum() and char.isascii() else " " for char in name.lower()).split())
+    letters = normalize("NFKD", name.casefold())  # Home Assistant writes u for ü, and ss for ß
+    plain = (char if char.isalnum() and char.isascii() else " " for char in letters if not combining(char))
+    return "_".join("".join(plain).split())

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import orjson
 import pytest
@@ -14,10 +15,12 @@ import pytest
 from appliance.api.route import ApiResource
 from appliance.api.routes.completions import CompletionsApi
 from appliance.api.routes.devices import DevicesApi
+from appliance.api.routes.files import FilesApi
 from appliance.api.routes.status import StatusApi
 from appliance.api.routes.variables import TimersApi
 from appliance.automations.timers import Timer
 from appliance.event_loop import SHORT_TURN_SECS, loop_lag, run
+from appliance.files.home_files import FileEntry
 from tests.fakes.clock import SteppingClock
 
 CLIENTS = 16
@@ -33,6 +36,7 @@ class Hub:
     def __init__(self) -> None:
         self.computations = 0
         self.store = SimpleNamespace(recorder=SimpleNamespace(list_present=self._compute_later))
+        self.files = SimpleNamespace(list_files=self._compute_later)
         self.names = SimpleNamespace(find_known=self._compute_later)
         self.figures = SimpleNamespace(tree=self._compute)
 
@@ -47,7 +51,7 @@ class Hub:
 
 @pytest.mark.parametrize(
     ("resource", "handler"),
-    [(StatusApi, "list_state"), (StatusApi, "show_status"), (CompletionsApi, "list_all")],
+    [(StatusApi, "list_state"), (StatusApi, "show_status"), (CompletionsApi, "list_all"), (FilesApi, "list_all")],
 )
 async def test_clients_share_one_computation(resource: type[ApiResource], handler: str) -> None:
     hub = Hub()
@@ -80,14 +84,28 @@ def test_large_pictures_are_sent_in_separate_turns() -> None:
     assert len({*turns}) == 4
 
 
-def test_timers_are_encoded_in_separate_turns() -> None:
-    timers = [Timer(name=str(each), due_at=datetime(2026, 1, 1, tzinfo=UTC), payload=each) for each in range(20)]
+async def _list_files() -> list[FileEntry]:
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+    return [FileEntry(path=str(each), kind="scene", size=1, modified_at=at, version="x") for each in range(20)]
 
+
+def _list_timers() -> Iterator[Timer]:
+    return (Timer(name=str(each), due_at=datetime(2026, 1, 1, tzinfo=UTC), payload=each) for each in range(20))
+
+
+@pytest.mark.parametrize(
+    ("resource", "things", "field"), [(FilesApi, "files", "path"), (TimersApi, "timers", "name")]
+)
+def test_long_lists_are_encoded_in_separate_turns(resource: type[ApiResource], things: str, field: str) -> None:
     async def request() -> tuple[Any, int]:
-        environment = SimpleNamespace(timers=SimpleNamespace(list_all=lambda: iter(timers)))
-        parts: Any = SimpleNamespace(hub=SimpleNamespace(clock=SteppingClock(), environment=environment))
-        before, call = loop_lag().turns, SimpleNamespace()
-        return await TimersApi(parts).list_all(call), loop_lag().turns - before
+        environment = SimpleNamespace(timers=SimpleNamespace(list_all=_list_timers))
+        files = SimpleNamespace(list_files=_list_files)
+        hub = SimpleNamespace(clock=SteppingClock(), environment=environment, files=files)
+        handlers: Any = resource(cast("Any", SimpleNamespace(hub=hub)))
+        before = loop_lag().turns
+        return await handlers.list_all(SimpleNamespace()), loop_lag().turns - before
 
     body, turns = run(request())
-    assert turns == len(timers) and [each["payload"] for each in orjson.loads(body)] == [*range(20)]
+    answer = orjson.loads(body)
+    listed = answer if isinstance(answer, list) else answer[things]
+    assert turns >= 20 and [each[field] for each in listed] == [*map(str, range(20))]

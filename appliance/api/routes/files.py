@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from appliance.api.error_responses import error_body
 from appliance.api.limits import MAX_FILE_BODY_BYTES
-from appliance.api.responses import json_response
+from appliance.api.responses import encode_list, json_response
 from appliance.api.roles import Role
-from appliance.api.route import ApiResource, Call, route
+from appliance.api.route import ApiParts, ApiResource, Call, route
 from appliance.api.schemas import FILE_FAULT, SAVED_FILE
 from appliance.api.validation import body_check, nullable, text
 from appliance.errors import Invalid, NotFound
 from appliance.tables.fields import Field
 from appliance.tables.json_schema import COUNT, INSTANT, TEXT, array_of, one_of, record
+from appliance.tasks import SharedRun, Tasks
 
 _KINDS = ("scene", "automation", "script", "adapter", "config")
 
@@ -32,14 +33,18 @@ NOT_DELETED = "the configuration cannot be deleted"
 
 
 class FilesApi(ApiResource):
-    """Handlers of the routes under `/files`."""
+    """Handlers of the routes under `/files`. Clients that request the list at the same time share one computation."""
 
     needs_files = True
+
+    def __init__(self, parts: ApiParts) -> None:
+        super().__init__(parts)
+        self._all = SharedRun(self._encode_all, Tasks(), "list of files")
 
     @route("GET", "/files", Role.ADMIN, FILES)
     async def list_all(self, call: Call) -> object:
         """Return the Lua files of scenes, automations, scripts, and adapters, and the configuration, by path."""
-        return {"files": await self.hub.files.list_files()}
+        return await self._all.result()
 
     @route("POST", "/files/check", Role.ADMIN, CHECKED_FILE, body=CHECK_BODY, max_body_bytes=MAX_FILE_BODY_BYTES)
     async def check(self, call: Call) -> object:
@@ -88,3 +93,7 @@ class FilesApi(ApiResource):
         if not (n.isascii() and n.isdecimal() and len(n) < 10):
             raise NotFound("version", f"{file_path} {n}")
         return {"path": file_path, "n": int(n), "text": await self.hub.files.read_version(file_path, int(n))}
+
+    async def _encode_all(self) -> bytes:
+        entries = await self.hub.files.list_files()
+        return b'{"files":%b}' % await encode_list(self.hub.clock, FILE, entries)

@@ -11,8 +11,9 @@ from sanic.exceptions import MethodNotAllowed, NotFound
 
 from appliance.api.route import Route
 
-MAX_KEPT_PATHS = 1024
-"""Maximum number of recently requested paths whose routes are cached."""
+MAX_KEPT_PATHS = 128
+"""Maximum number of recently requested paths whose routes are cached. After requests for many paths, each cached path
+keeps pages in use."""
 
 _Segments = tuple[str, ...]
 

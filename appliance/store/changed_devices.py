@@ -12,7 +12,8 @@ class ChangedDevices:
     """The ids of the devices with changes that are not written yet.
 
     A device waits for the next complete flush if only its details have changed, or only numbers whose earlier values
-    have already been written. Every other change waits for the next flush.
+    have already been written. Every other change waits for the next flush. A change of `state` together with
+    numbers does not count, because `state` is written only at the stop.
     """
 
     def __init__(self) -> None:
@@ -28,7 +29,8 @@ class ChangedDevices:
 
     def note_change(self, device: Device, changed: Collection[str]) -> None:
         self._removed.discard(device.id)
-        is_measured = all(number_in(device.attributes.get(name)) is not None for name in changed)
+        stored = set(changed) - {"state"}
+        is_measured = bool(stored) and all(number_in(device.attributes.get(name)) is not None for name in stored)
         waits = is_measured and device.id in self._has_numbers
         (self._minor if waits else self._due).add(device.id)
         if is_measured:

@@ -19,7 +19,7 @@ from appliance.clock import timestamp
 from appliance.errors import StoreFailed
 from appliance.home.bus import Bus
 from appliance.home.command_specs import CommandSpec
-from appliance.home.model import Device, DeviceKind, Observation, Report
+from appliance.home.model import OFFLINE, ONLINE, Device, DeviceKind, Observation, Report
 from appliance.home.registry import Registry
 from appliance.store.clock_trust import ClockTrust, newest_time
 from appliance.store.disk import Disk
@@ -158,6 +158,42 @@ async def test_only_the_first_new_number_of_an_hour_is_written_soon(
             await clock.advance(300, sleepers=1)
             is_written = flushes == 1 or number >= COMPLETE_FLUSHES
             assert (document.get(f"{STATE_PREFIX}a:1") != before) == is_written, number
+
+
+@pytest.mark.parametrize("is_new", [True, False])
+async def test_the_numbers_of_a_new_or_returning_device_are_first_numbers(tmp_path: Path, *, is_new: bool) -> None:
+    clock, bus = VirtualClock(LATER), Bus()
+    registry = Registry(bus, clock)
+    async with (
+        open_document(Disk(tmp_path), clock) as document,
+        new_recorder(registry, bus, document, clock) as recorder,
+    ):
+        if not is_new:
+            registry.apply(report(1, {"battery": 1}))
+            await recorder.flush()
+            registry.set_state("a", OFFLINE)
+        for number in range(1, COMPLETE_FLUSHES + 1):
+            registry.apply(report(1, {"battery": 1 + number}))
+            await clock.advance(300, sleepers=1)
+            is_written = number in (1, COMPLETE_FLUSHES)
+            assert stored(document, f"{STATE_PREFIX}a:0")["is"] == {"battery": 1 + (number if is_written else 1)}
+
+
+async def test_an_outage_does_not_count_as_a_number(tmp_path: Path) -> None:
+    clock, bus = VirtualClock(LATER), Bus()
+    registry = Registry(bus, clock)
+    async with (
+        open_document(Disk(tmp_path), clock) as document,
+        new_recorder(registry, bus, document, clock) as recorder,
+    ):
+        registry.apply(report(1, {"battery": 1}))
+        await recorder.flush()
+        for state in (OFFLINE, ONLINE):
+            registry.set_state("a", state)
+            await clock.advance(300, sleepers=1)
+        registry.apply(report(1, {"battery": 2}))
+        await clock.advance(300, sleepers=1)
+        assert stored(document, f"{STATE_PREFIX}a:0")["is"] == {"battery": 2}
 
 
 async def test_new_details_of_a_device_are_written_by_the_complete_flush(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Callable, Collection
 from contextlib import aclosing
 from datetime import UTC, datetime, timedelta
 from itertools import permutations
@@ -19,6 +20,7 @@ from appliance.automations.requirement import Requirement
 from appliance.automations.stored_hashes import fingerprint, key_of
 from appliance.automations.triggers.device import Devices, DeviceTrigger
 from appliance.automations.wait_writes import WaitWrites
+from appliance.clock import to_millis
 from appliance.errors import StoreFailed
 from appliance.history.execution_history import ExecutionStatus
 from appliance.home.bus import Bus
@@ -26,7 +28,7 @@ from appliance.home.registry import Registry
 from appliance.store.clock_trust import ClockTrust
 from appliance.store.disk import Disk
 from appliance.store.document import Document, open_document
-from appliance.store.recorder import Recorder
+from appliance.store.recorder import COMPLETE_FLUSHES, Recorder
 from tests.automations.homes import NOW
 from tests.fakes.automations import Card, automation, bench
 from tests.fakes.clock import VirtualClock
@@ -282,6 +284,39 @@ async def test_a_begun_switch_is_finished_even_if_its_caller_leaves(tmp_path: Pa
 def test_instants_are_stored_to_the_millisecond() -> None:
     at = datetime(2026, 6, 1, 12, 0, 0, 123000, tzinfo=UTC)
     assert AutomationState.decode(AutomationState(fired={"x": at}).encode()) == AutomationState(fired={"x": at})
+
+
+EVERY_FLUSH = range(1, COMPLETE_FLUSHES + 1)
+
+
+def new_run(at: datetime) -> Run:
+    return Run(executed_at=at, status=ExecutionStatus.OK)
+
+
+@pytest.mark.parametrize(
+    ("store", "flushes"),
+    [
+        (lambda them, at: them.store_run("a", new_run(at), is_trusted=True), [COMPLETE_FLUSHES]),
+        (lambda them, at: them.store_run("a", new_run(at), is_trusted=False), []),
+        (lambda them, at: them.store_policy_state("a", PolicyState(ended_at=at)), EVERY_FLUSH),
+        (lambda them, at: them.store_fired("a", "schedule", at), EVERY_FLUSH),
+        (lambda them, at: them.store_wait("a", "wait", StoredWait(began_at=to_millis(at), event={})), EVERY_FLUSH),
+    ],
+    ids=["run", "run with an untrusted time", "cooldown", "schedule", "wait"],
+)
+async def test_only_the_latest_run_waits_for_the_complete_flush(
+    store: Callable[[AutomationStates, datetime], None], flushes: Collection[int], tmp_path: Path
+) -> None:
+    clock, bus = VirtualClock(), Bus()
+    async with open_document(Disk(tmp_path), clock) as document:
+        trust = ClockTrust(clock, NOW)
+        async with Recorder(Registry(bus, clock), bus, document, clock, trust, flush_secs=300, sections={}):
+            them = AutomationStates(document)
+            for number in EVERY_FLUSH:
+                store(them, clock.now())
+                syncs = document.figures()["syncs"]
+                await clock.advance(300, sleepers=1)
+                assert document.figures()["syncs"] - syncs == (number in flushes), number
 
 
 STEPS = ("flush", "card", "one", "two")

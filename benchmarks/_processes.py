@@ -73,7 +73,8 @@ class Running(Struct, frozen=True, kw_only=True):
 
     def written_mb(self) -> float:
         """Return the number of megabytes that the hub and its worker have written to storage. The kernel counts
-        whole pages."""
+        whole pages. With ext4 on recent kernels (for example 6.18), the kernel counts a block of several pages if one
+        page of this block changes, so the figure can be higher than the number of bytes on the card."""
         return sum(_field(f"/proc/{pid}/io", "write_bytes") for pid in self.pids()) / 1e6
 
     def wakeups(self) -> int:

@@ -118,8 +118,8 @@ async def live(home: Home, broker: Broker, other: Running | None = None) -> list
         await asyncio.to_thread(ask, home.port, "POST", "/auth/keys", b'{"label":"page","role":"write"}')
         for path in PAGE * PAGES:
             await asyncio.to_thread(ask, home.port, "GET", path)
-        for number in range(DEVICES):  # the first values are written before the measurement
-            await client.publish(f"sensors/{number}", json.dumps(values_at(0)))
+        for number in range(DEVICES):  # retained, so that all first values are written before the measurement
+            await client.publish(f"sensors/{number}", json.dumps(values_at(0)), retain=True)
         await asyncio.sleep(SETTLE_SECS)
         sides: list[Home] = [home, other] if other else [home]
         cpu, written = [each.cpu_secs() for each in sides], home.written_mb()

@@ -180,6 +180,19 @@ async def end(task: asyncio.Task[Any]) -> None:
         await asyncio.wait({task}, timeout=min(CANCEL_GRACE_SECS, _secs_to_stop_end()))
 
 
+async def wait_for_end(task: asyncio.Task[Any]) -> None:
+    """Wait until the task has ended, like `asyncio.wait` for one task, but faster."""
+    has_ended = asyncio.get_running_loop().create_future()
+
+    def wake(_: asyncio.Task[Any]) -> None:
+        if not has_ended.done():
+            has_ended.set_result(None)
+
+    if not task.done():
+        task.add_done_callback(wake)
+        await has_ended
+
+
 async def _ending_of(work: Awaitable[T], on_end: Callable[[], None]) -> _Result[T] | BaseException:
     """Call `on_end` at the end of the work, and return the result of the work, or the exception that the work raised.
 

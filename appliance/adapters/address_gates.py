@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 from collections.abc import AsyncIterator, Collection
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager
 from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
@@ -77,11 +77,14 @@ class AddressGate:
         ids = sorted(set(device_ids)) if self.concurrency > 1 else ()
         devices = [self._devices.setdefault(each, asyncio.Lock()) for each in ids]
         locks: list[asyncio.Lock | asyncio.Semaphore] = [*devices, self._free]
-        must_wait = any(each.locked() for each in locks)
-        async with asyncio.timeout(self._timeout_secs) if must_wait else nullcontext():
-            for each in locks:
+        until = asyncio.get_running_loop().time() + self._timeout_secs
+        for each in locks:
+            if each.locked():
+                async with asyncio.timeout_at(until):
+                    await each.acquire()
+            else:
                 await each.acquire()
-                held.append(each)
+            held.append(each)
 
     def fail_waiting(self, outage: Unreachable, device_ids: Collection[str] | None) -> None:
         """Raise `outage` in the waiting commands to these devices. If `device_ids` is None, raise `outage` in all

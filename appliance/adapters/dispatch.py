@@ -31,7 +31,7 @@ from appliance.home.commands import Command
 from appliance.home.events import CommandEnded, CommandStarted
 from appliance.home.model import Device
 from appliance.home.values import Value
-from appliance.tasks import Tasks
+from appliance.tasks import Tasks, wait_for_end
 
 MAX_STARTED_AT_ONCE = 16
 """After the commands of this number of devices have begun, the next commands of a room or group begin in another turn
@@ -135,8 +135,8 @@ class Dispatcher:
             sending = self._send_and_audit(batch, command, source, sender)
             task = self._tasks.start(sending, f"command to {', '.join(ids)}")
             tasks |= dict.fromkeys(ids, task)
-        if tasks:
-            await asyncio.wait(set(tasks.values()))
+        for task in tasks.values():
+            await wait_for_end(task)
         return [
             _unknown_outcome(device) if tasks[device.id].cancelled() else tasks[device.id].result()[device.id]
             for device in devices

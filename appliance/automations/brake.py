@@ -89,10 +89,8 @@ class Brake:
 
     def _note_command(self, source: str, device_id: str, attribute: str, expected: Requirement) -> None:
         """Store an attribute's commanded value. The new value replaces any earlier commanded value."""
-        if self._causes_behind(source):
-            self.note_effect(source, "command", device_id, attribute, expected=expected)
-        else:
-            self._effects.pop(("command", device_id, attribute), None)
+        subject, causes = ("command", device_id, attribute), self._causes_behind(source)
+        self._note(subject, causes and causes | self._causes_of(subject), expected)
 
     def _on_change(self, event: DeviceStateChanged) -> None:
         if not self._effects:
@@ -115,7 +113,7 @@ class Brake:
         self._effects.pop(subject, None)
         if causes:
             self._effects[subject] = _Effect(self._clock.monotonic(), causes, expected)
-        self.remove_expired()
+            self.remove_expired()
 
     def remove_expired(self) -> None:
         """Remove expired records. Without this call, a quiet home would keep the records of a flood."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -98,13 +98,16 @@ class CtxMethods:
         }
 
     async def _command(self, context: Context, device_id: str, raw: Any, *_: None) -> dict[str, Any]:
-        with _noting_failure(context, device_id):
+        try:
             try:
                 command = Command.parse(raw)
             except UnfitValue as unfit:
                 check_device_range(self._list_specs(device_id), unfit)
                 raise
             result = await self._send(context, device_id, command)
+        except LaresError as error:
+            _note_failed_command(context, device_id, error)
+            raise
         return {"status": result["status"], "message": result["message"]}
 
     async def _send(self, context: Context, device_id: str, command: Command) -> dict[str, Any]:
@@ -121,9 +124,12 @@ class CtxMethods:
     async def _command_all(
         self, find: _Find, context: Context, name: str, raw: Any, *_: None
     ) -> list[dict[str, Any]]:
-        with _noting_failure(context, name):
+        try:
             devices, command = find(name), Command.parse(raw)
             outcomes = await self._dispatcher.send(devices, command, context.source) if devices else ()
+        except LaresError as error:
+            _note_failed_command(context, name, error)
+            raise
         return [context.record(outcome, command) for outcome in outcomes]
 
     def _list_specs(self, device_id: str) -> Iterable[CommandSpec]:
@@ -139,9 +145,11 @@ class CtxMethods:
         """Run an operation, and add it to the trace."""
         status = "error"
         try:
-            with context.noting_failure(target):
-                answer = await self._dispatcher.invoke(target, payload)
+            answer = await self._dispatcher.invoke(target, payload)
             status = "ok"
+        except LaresError as error:
+            context.note_failure(target, str(error))
+            raise
         finally:
             context.trace.add("invoke", target=target, status=status)
         return answer
@@ -258,8 +266,8 @@ class CtxMethods:
         return _result(target, Status.OK, None)
 
 
-def _noting_failure(context: Context, name: str) -> AbstractContextManager[None]:
-    return context.noting_failure(f"command to {name[:MAX_ID_CHARS]}")
+def _note_failed_command(context: Context, name: str, error: LaresError) -> None:
+    context.note_failure(f"command to {name[:MAX_ID_CHARS]}", str(error))
 
 
 async def _get_one(shape: Shape, find: _Find, _: Context, name: str, *__: None) -> Any:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from appliance.adapters.dispatch import Outcome, Status
 from appliance.adapters.lua_calls import write_script_line
 from appliance.clock import Clock
-from appliance.errors import LaresError
 from appliance.home.commands import Command
 from appliance.lua.running.failed_calls import FailedCalls
 from appliance.lua.running.trace import Trace, shorten
@@ -73,17 +71,8 @@ class Context:
         self.trace.add("log", level=level, message=message)
         write_script_line(log, level, message, fields, **self._label)
 
-    @contextmanager
-    def noting_failure(self, target: str) -> Iterator[None]:
-        """If the block raises an error, record it as a failure, because a script with `pcall` would hide the
-        error."""
-        try:
-            yield
-        except LaresError as error:
-            self.note_failure(target, str(error))
-            raise
-
     def note_failure(self, target: str, reason: str) -> None:
+        """Log and record a failed call, because a script with `pcall` would hide the error."""
         log.warning("%s: %s failed: %s", self.source, target, reason)
         self._failed_calls.add(self.source, target, reason)
         self.warn(target, reason)

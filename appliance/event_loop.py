@@ -57,8 +57,9 @@ class _Selector(selectors.EpollSelector):
         self._polled_at = 0.0
 
     @property
-    def turn_secs(self) -> float:
-        return time.perf_counter() - self._returned_at
+    def is_turn_long(self) -> bool:
+        """Whether the present turn has taken more than `SHORT_TURN_SECS`."""
+        return time.perf_counter() - self._returned_at > SHORT_TURN_SECS
 
     def select(self, timeout: float | None = None) -> _Events:
         asked_at, lag = time.perf_counter(), self._lag
@@ -87,13 +88,8 @@ class _Loop(asyncio.SelectorEventLoop):
         super().__init__(_Selector(self.lag))
 
     @property
-    def turn_secs(self) -> float:
-        """The duration of the present turn so far."""
-        return self._selector.turn_secs  # type: ignore[attr-defined,no-any-return]
-
-    @property
     def is_turn_long(self) -> bool:
-        return self.turn_secs > SHORT_TURN_SECS
+        return self._selector.is_turn_long  # type: ignore[attr-defined,no-any-return]
 
     @property
     def has_waiting(self) -> bool:

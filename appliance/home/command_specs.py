@@ -45,7 +45,7 @@ class CommandSpec(Struct, frozen=True, kw_only=True, gc=False):
 
     def with_unit(self, command: Command) -> Command:
         """Add this device's unit to the command if its number needs a unit."""
-        if not is_number(command.value) or type_of(self) != "measurement":
+        if type_of(self) != "measurement" or not is_number(command.value):
             return command
         if self.unit is None:
             raise needs_unit(command)

@@ -79,9 +79,11 @@ class LightState(Struct, frozen=True, kw_only=True):
         wrong: dict[str, str] = {}
         is_coloured = "hue" in raw and raw.get("temperature") in (0, None)  # some strips report 0 in colour mode
         unused = ("temperature",) if is_coloured else ("hue", "saturation") if "temperature" in raw else ()
-        for name in (each for each in _FIELDS if each in raw and each not in unused):
+        for name, check in _FIELDS.items():
+            if name not in raw or name in unused:
+                continue
             try:
-                read[name] = _FIELDS[name](raw[name])
+                read[name] = check(raw[name])
             except Invalid as fault:
                 wrong[name] = f"{name} {fault}"
         if not read:

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
-from secrets import token_hex
 from typing import Any
 
 from msgspec import Struct
@@ -100,7 +100,7 @@ class Execution:
     """
 
     def __init__(self, request: ExecutionRequest, at: datetime, on_end: OnEnd | None = None) -> None:
-        self.id = token_hex(4)
+        self.id = os.urandom(4).hex()
         self.request = request
         self.on_end = on_end
         self.at = at

@@ -118,7 +118,7 @@ class Worker(asyncio.BufferedProtocol):
     @property
     def is_full(self) -> bool:
         """Return whether `MAX_UNBEGUN` scenes and automations wait to begin."""
-        return self.is_usable and len(self._unbegun) >= MAX_UNBEGUN
+        return len(self._unbegun) >= MAX_UNBEGUN and self.is_usable
 
     async def wait_for_change(self) -> None:
         """Wait until a run begins, or until the process ends."""

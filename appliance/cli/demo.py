@@ -81,10 +81,11 @@ def _run_kept(arguments: argparse.Namespace) -> int:
         say(f"{folder} contains a demo home: a lamp, a motion sensor, a door, a plug, a button, and a thermometer.")
     arguments.config, arguments.data_dir = str(file), arguments.data_dir or str(folder / "data")
     data_dir = Path(arguments.data_dir)
-    return run(arguments, lambda port: _print_at_once(_kept_greeting(f"{LOOPBACK}:{port}", folder, data_dir)))
+    chosen = f" --port {arguments.port}" if arguments.port is not None else ""
+    return run(arguments, lambda port: _print_at_once(_kept_greeting(f"{LOOPBACK}:{port}", folder, data_dir, chosen)))
 
 
-def _kept_greeting(address: str, folder: Path, data_dir: Path) -> str:
+def _kept_greeting(address: str, folder: Path, data_dir: Path, chosen_port: str) -> str:
     """Return the page's address, and the command that creates a key. The existing key cannot be shown, because
     only its hash is stored."""
     program = shlex.join(program_words(is_elsewhere=True))
@@ -98,7 +99,9 @@ Create a key in another terminal and enter it on the page. To change a sensor th
     {program} key create --label laptop --role admin{elsewhere}
     {program} devices{elsewhere}
 
-Ctrl-C stops the demo; the home is kept. To start it again: {program} demo --keep {shlex.quote(str(folder))}
+Ctrl-C stops the demo; the home is kept. To start it again:
+
+    {program} demo --keep {shlex.quote(str(folder))}{elsewhere}{chosen_port}
 """
 
 

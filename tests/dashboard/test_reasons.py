@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Browser, Route, expect
 
+from appliance.automations.triggers.kinds import TRIGGER_KINDS
 from tests.dashboard.conftest import visiting
 from tests.fakes.app import LIGHT, App, open_app
 from tests.fakes.lua import write
@@ -139,3 +140,27 @@ async def test_a_word_that_blocked_a_run_is_translated(browser: Browser, tmp_pat
             await expect(visit.page.get_by_role("region", name="Was geschah")).to_contain_text(
                 "Ein/Aus = Ein (war Aus)"
             )
+
+
+async def test_a_run_of_which_only_the_type_is_known_has_a_cause(browser: Browser, tmp_path: Path) -> None:
+    text = (
+        'return { id = "all", name = "All", trigger = { type = "webhook", hook = "x" }, execute = function(ctx) end }'
+    )
+    entries = [
+        {"executed_at": "2026-03-01T10:00:00Z", "status": "ok", "duration_ms": 3, "trigger_payload": {"type": kind}}
+        for kind in TRIGGER_KINDS
+    ]
+
+    async def answer(route: Route) -> None:
+        await route.fulfill(json={"entries": entries})
+
+    async with open_app(root=write(tmp_path, {"automations/all.lua": text})) as app:
+        async with visiting(browser, app, locale="de-DE") as visit:
+            await visit.page.route("**/automations/all/history*", answer)
+            await visit.open("#/automations/all")
+            causes = visit.page.locator(".runs > li > .hint")
+            await expect(causes).to_have_count(len(TRIGGER_KINDS))
+            texts = dict(zip(TRIGGER_KINDS, await causes.all_inner_texts(), strict=True))
+            assert texts["webhook"] == "Ein Hook wird aufgerufen"
+            untranslated = {kind for kind, text in texts.items() if text == kind.capitalize().replace("_", " ")}
+            assert not untranslated and not [text for text in texts.values() if "undefined" in text]

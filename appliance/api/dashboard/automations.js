@@ -57,7 +57,7 @@ function AutomationRow({ automation }) {
 	const ran = lastRun && t("automation.ran", { time: dayTime(lastRun), took: took(last) });
 	const warned = last?.status === "ok" && last.warnings > 0;
 	const idle = [status === "disabled" && t("automation.off"),
-		status === "enabled" && next && t("automation.due", { time: dayTime(next) }), ran || (next ? null : t("never")),
+		status === "enabled" && next && t("automation.due", { time: dayTime(next) }), ran || (next ? null : t("automation.no_run")),
 		warned && t("automation.warned")].filter(Boolean).join(" · ");
 	return div({ class: "item" }, div({ class: lastError || warned ? "row failed" : "row" },
 		a({ class: "title", href: `#/automations/${segment(id)}` }, called(name),
@@ -107,7 +107,7 @@ function AutomationPage({ id, onRun }) {
 		use(Running, { of: id }),
 		card(facts([
 			[t("automation.next"), nextOf(automation, next.data)],
-			[t("automation.last"), lastRun ? `${dayTime(lastRun)}${took(entries[0])}` : t("never")],
+			[t("automation.last"), lastRun ? `${dayTime(lastRun)}${took(entries[0])}` : t("automation.no_run")],
 		]), mayWrite() && actions(use(Button, { label: t("automation.run"), isBusy: Boolean(state.pending.get(target)?.run), onClick: run }))),
 		titled(t("automation.why"), reasons),
 		titled(t("automation.history"), card(entries.length ? ol({ class: "runs" }, entries.map(runItem(stated?.conditions ?? [])))

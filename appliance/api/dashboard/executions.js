@@ -33,15 +33,15 @@ function reasonOf({ status, error, trace = [] }, conditions) {
 // The result of a run. A run with warnings has a separate result, not "done".
 const outcomeOf = ({ status, warnings = [] }) => (status === "ok" && warnings.length ? t("automation.warned") : word(status));
 
-// The cause of a run, such as a device's value, a time, or a person.
+// The cause of a run, such as a device's value, a time, or a person. A run before the hub's last start has only a type.
 function causeOf({ type, device_id: id, attribute, value, event, name, hook }) {
 	if (!type || type === "manual") return t("source.device");
 	const device = id && (state.devices.get(id) ?? { id });
 	if (device && attribute) return `${nameOf(device)}: ${labelOf(attribute, device)} = ${show(attribute, value, device)}`;
 	if (device) return event ? t("trigger.event", { who: nameOf(device), event: word(event) }) : nameOf(device);
-	if (type === "timer") return t("trigger.timer", { name });
-	if (type === "webhook") return t("trigger.webhook", { hook });
-	if (type === "variable_change") return t("trigger.variable", { name });
+	if (type === "timer" && name) return t("trigger.timer", { name });
+	if (type === "webhook" && hook) return t("trigger.webhook", { hook });
+	if (type === "variable_change" && name) return t("trigger.variable", { name });
 	return t(`cause.${type}`, {}, plain(type));
 }
 

@@ -4,7 +4,6 @@ export const words = `
 nav: Hauptbereiche
 yes: ja
 no: nein
-never: nie
 save: Sichern
 set: Setzen
 create: Anlegen
@@ -147,6 +146,7 @@ group: mit der Gruppe
 scene: Szene
 automation: Automation
 [automation]
+no_run: kein Lauf bekannt
 gone: Diese Automation gibt es nicht.
 why: Wann sie läuft
 next: Nächstes Mal
@@ -292,6 +292,8 @@ on: Ein
 off: Aus
 toggle: Umschalten
 set: gesetzt
+increase: Erhöhen
+decrease: Verringern
 lock: Abschließen
 unlock: Aufschließen
 open: Öffnen
@@ -500,6 +502,14 @@ unoccupied: Niemand da
 mean: Mittel
 span: Tiefst- bis Höchstwert
 [cause]
+device_state_change: Ein Gerät ändert sich
+weather_state: Das Wetter ändert sich
+device_event: Ein Gerät meldet ein Ereignis
+variable_change: Eine Variable ändert sich
+timer: Ein Timer endet
+webhook: Ein Hook wird aufgerufen
+adapter_lifecycle: Ein Adapter startet oder stoppt
+system_error: Etwas schlägt fehl
 wall_clock: Zu ihrer Uhrzeit
 cron: Zu ihrer Uhrzeit
 date: Zu ihrer Uhrzeit

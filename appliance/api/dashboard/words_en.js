@@ -4,7 +4,6 @@ export const words = `
 nav: Main
 yes: yes
 no: no
-never: never
 save: Save
 set: Set
 create: Create
@@ -131,6 +130,7 @@ group: with its group
 scene: scene
 automation: automation
 [automation]
+no_run: no run known
 gone: This automation does not exist.
 why: When it runs
 next: Next
@@ -385,6 +385,14 @@ unoccupied: Nobody there
 mean: Mean
 span: Lowest to highest
 [cause]
+device_state_change: A device changes
+weather_state: The weather changes
+device_event: A device reports an event
+variable_change: A variable changes
+timer: A timer ends
+webhook: A hook is called
+adapter_lifecycle: An adapter starts or stops
+system_error: Something fails
 wall_clock: At its time
 cron: At its time
 date: At its time

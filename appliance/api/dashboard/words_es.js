@@ -4,7 +4,6 @@ export const words = `
 nav: Secciones
 yes: sí
 no: no
-never: nunca
 save: Guardar
 set: Fijar
 create: Crear
@@ -147,6 +146,7 @@ group: con su grupo
 scene: escena
 automation: automatización
 [automation]
+no_run: ninguna ejecución conocida
 gone: Esta automatización no existe.
 why: Cuándo se ejecuta
 next: La próxima vez
@@ -292,6 +292,8 @@ on: Encender
 off: Apagar
 toggle: Cambiar
 set: fijado
+increase: Aumentar
+decrease: Reducir
 lock: Bloquear
 unlock: Desbloquear
 open: Abrir
@@ -500,6 +502,14 @@ unoccupied: Nadie
 mean: Media
 span: Mínimo a máximo
 [cause]
+device_state_change: Un dispositivo cambia
+weather_state: El tiempo cambia
+device_event: Un dispositivo comunica un evento
+variable_change: Una variable cambia
+timer: Un temporizador termina
+webhook: Se llama a un hook
+adapter_lifecycle: Un adaptador arranca o se detiene
+system_error: Algo falla
 wall_clock: A su hora
 cron: A su hora
 date: A su hora

@@ -4,7 +4,6 @@ export const words = `
 nav: Rubriques
 yes: oui
 no: non
-never: jamais
 save: Enregistrer
 set: Régler
 create: Créer
@@ -147,6 +146,7 @@ group: avec son groupe
 scene: scène
 automation: automatisation
 [automation]
+no_run: aucune exécution connue
 gone: Cette automatisation n’existe pas.
 why: Quand elle s’exécute
 next: La prochaine fois
@@ -292,6 +292,8 @@ on: Allumer
 off: Éteindre
 toggle: Basculer
 set: réglé
+increase: Augmenter
+decrease: Diminuer
 lock: Verrouiller
 unlock: Déverrouiller
 open: Ouvrir
@@ -500,6 +502,14 @@ unoccupied: Personne
 mean: Moyenne
 span: Minimum à maximum
 [cause]
+device_state_change: Un appareil change
+weather_state: La météo change
+device_event: Un appareil signale un événement
+variable_change: Une variable change
+timer: Un minuteur se termine
+webhook: Un hook est appelé
+adapter_lifecycle: Un adaptateur démarre ou s’arrête
+system_error: Quelque chose échoue
 wall_clock: À son heure
 cron: À son heure
 date: À son heure

@@ -4,7 +4,6 @@ export const words = `
 nav: Sezioni
 yes: sì
 no: no
-never: mai
 save: Salva
 set: Imposta
 create: Crea
@@ -147,6 +146,7 @@ group: con il gruppo
 scene: scena
 automation: automazione
 [automation]
+no_run: nessuna esecuzione nota
 gone: Questa automazione non c’è.
 why: Quando si esegue
 next: La prossima volta
@@ -292,6 +292,8 @@ on: Accendi
 off: Spegni
 toggle: Inverti
 set: impostato
+increase: Aumenta
+decrease: Riduci
 lock: Chiudi a chiave
 unlock: Apri la serratura
 open: Apri
@@ -500,6 +502,14 @@ unoccupied: Nessuno
 mean: Media
 span: Da minimo a massimo
 [cause]
+device_state_change: Un dispositivo cambia
+weather_state: Il tempo cambia
+device_event: Un dispositivo segnala un evento
+variable_change: Una variabile cambia
+timer: Un timer finisce
+webhook: Viene chiamato un hook
+adapter_lifecycle: Un adattatore si avvia o si ferma
+system_error: Qualcosa fallisce
 wall_clock: Alla sua ora
 cron: Alla sua ora
 date: Alla sua ora

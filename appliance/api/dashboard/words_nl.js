@@ -4,7 +4,6 @@ export const words = `
 nav: Onderdelen
 yes: ja
 no: nee
-never: nooit
 save: Opslaan
 set: Instellen
 create: Maken
@@ -147,6 +146,7 @@ group: met de groep
 scene: scène
 automation: automatisering
 [automation]
+no_run: geen uitvoering bekend
 gone: Deze automatisering bestaat niet.
 why: Wanneer ze draait
 next: De volgende keer
@@ -292,6 +292,8 @@ on: Aan
 off: Uit
 toggle: Omschakelen
 set: ingesteld
+increase: Verhogen
+decrease: Verlagen
 lock: Op slot
 unlock: Van slot
 open: Openen
@@ -500,6 +502,14 @@ unoccupied: Niemand
 mean: Gemiddelde
 span: Laagste tot hoogste
 [cause]
+device_state_change: Een apparaat verandert
+weather_state: Het weer verandert
+device_event: Een apparaat meldt een gebeurtenis
+variable_change: Een variabele verandert
+timer: Een timer loopt af
+webhook: Een hook wordt aangeroepen
+adapter_lifecycle: Een adapter start of stopt
+system_error: Iets mislukt
 wall_clock: Op haar tijd
 cron: Op haar tijd
 date: Op haar tijd

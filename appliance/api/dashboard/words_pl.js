@@ -4,7 +4,6 @@ export const words = `
 nav: Działy
 yes: tak
 no: nie
-never: nigdy
 save: Zapisz
 set: Ustaw
 create: Utwórz
@@ -147,6 +146,7 @@ group: z grupą
 scene: scena
 automation: automatyzacja
 [automation]
+no_run: brak znanego uruchomienia
 gone: Nie ma takiej automatyzacji.
 why: Kiedy działa
 next: Następnym razem
@@ -292,6 +292,8 @@ on: Włącz
 off: Wyłącz
 toggle: Przełącz
 set: ustawione
+increase: Zwiększ
+decrease: Zmniejsz
 lock: Zamknij na klucz
 unlock: Otwórz zamek
 open: Otwórz
@@ -500,6 +502,14 @@ unoccupied: Nikogo
 mean: Średnia
 span: Od najniższej do najwyższej
 [cause]
+device_state_change: Urządzenie się zmienia
+weather_state: Pogoda się zmienia
+device_event: Urządzenie zgłasza zdarzenie
+variable_change: Zmienna się zmienia
+timer: Minutnik się kończy
+webhook: Wywołano hook
+adapter_lifecycle: Adapter startuje lub się zatrzymuje
+system_error: Coś się nie udaje
 wall_clock: O swojej porze
 cron: O swojej porze
 date: O swojej porze

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
 
 from msgspec import Struct
 
@@ -30,9 +29,10 @@ class SimulationRequest(Struct, frozen=True, kw_only=True):
 
 
 class SimulationResult(Struct, frozen=True, kw_only=True):
-    """The lines of a simulation up to `until`. If `is_complete` is false, `until` is earlier than requested."""
+    """The lines of a simulation up to `until`, as JSON. If `is_complete` is false, `until` is earlier than
+    requested."""
 
-    lines: Sequence[Mapping[str, Any]]
+    lines: Sequence[bytes]
     until: datetime
     is_complete: bool
 

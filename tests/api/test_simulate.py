@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import os
 import time
@@ -11,6 +12,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 import pytest_asyncio
 
@@ -19,6 +21,7 @@ from appliance.automations.conditions.kinds import CONDITION_KINDS
 from appliance.automations.triggers.kinds import TRIGGER_KINDS
 from appliance.cli.simulation.hub_simulations import HubSimulations
 from appliance.cli.simulation.priority import NICE
+from appliance.cli.simulation.process import MAX_OUTPUT_BYTES
 from appliance.lua_worker.ctx_methods import CTX_METHODS
 from tests.fakes.app import LIGHT, App, open_app
 from tests.fakes.lua import write
@@ -35,6 +38,9 @@ DAILY = """return {
 DAILY_FILE = "config/automations/daily.lua"
 FROM = "2026-11-20T00:00:00Z"
 
+CONFIG = '[adapters.elgato_lights]\nbase_url = "http://127.0.0.1:9"\n'
+"""The configuration file that simulations read. The hub itself does not read it."""
+
 
 @pytest_asyncio.fixture(loop_scope="module", scope="module")
 async def home(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[App]:
@@ -43,7 +49,7 @@ async def home(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[App]:
         (root / "config" / name).mkdir(parents=True)
     (root / DAILY_FILE).write_text(DAILY % "12:00")
     (root / "config" / "scripts" / "tools.lua").write_text('return function(ctx) ctx:set("from_script", 1) end')
-    (root / "config" / "test.toml").write_text("")
+    (root / "config" / "test.toml").write_text(CONFIG)
     (root / "data").mkdir()
     async with open_app(root=root, data_dir=root / "data") as app:
         await app.post("/rooms", {"id": "hall", "name": "Hall"})
@@ -110,7 +116,7 @@ async def test_stored_cooldowns_apply_only_from_the_present_time(
     stored = {"automation/moves": b'{"policy":{"ended_at":%d}}' % (time.time_ns() // 1_000_000)}
     asked = SimulationRequest(start=start, events=f"{begin}+1 x:hall power off\n+1 x:hall power on")
     result = await HubSimulations(tmp_path / "config" / "test.toml").simulate(asked, stored)
-    assert [line["fired"] for line in result.lines] == [fires]
+    assert [orjson.loads(line)["fired"] for line in result.lines] == [fires]
 
 
 def list_children() -> set[str]:
@@ -182,7 +188,7 @@ async def test_a_home_without_a_configuration_is_simulated_and_a_faulty_one_repo
         assert (refused.status, refused.json["code"]) == (400, "invalid_file"), refused.json
         assert refused.json["errors"][0]["line"] == 1
     finally:
-        keep(home, "")
+        keep(home, CONFIG)
 
 
 ENDLESS = """return {
@@ -196,6 +202,22 @@ ENDLESS = """return {
 async def test_a_simulation_is_bounded(home: App) -> None:
     found = await simulated(home, path="config/automations/busy.lua", text=ENDLESS, hours=8000)
     assert not found["is_complete"] and found["until"] < "2026-11-21" and len(found["lines"]) <= 10_000
+
+
+WORDY = """return {
+  id = "wordy", name = "Wordy", trigger = { type = "interval", every_secs = 60 },
+  execute = function(ctx)
+    for i = 1, 30 do ctx:log("info", string.rep("x", 8000), { large = string.rep("\\1", 1000) }) end
+  end,
+}
+"""
+
+
+async def test_the_lines_of_a_simulation_are_bounded_in_bytes(home: App) -> None:
+    answer = await home.post("/simulate", {"path": "config/automations/wordy.lua", "text": WORDY, "run": True})
+    assert answer.status == 200 and not answer.json["is_complete"]
+    sizes = [len(json.dumps(line)) for line in answer.json["lines"]]
+    assert MAX_OUTPUT_BYTES - 20_000 < sum(sizes) <= MAX_OUTPUT_BYTES
 
 
 async def test_a_simulation_logs_nothing(home: App, caplog: pytest.LogCaptureFixture) -> None:

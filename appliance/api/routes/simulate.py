@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import orjson
+
 from appliance.api.limits import MAX_FILE_BODY_BYTES
 from appliance.api.roles import Role
 from appliance.api.route import ApiResource, Call, route
 from appliance.api.simulation import MAX_SIMULATED_HOURS, SimulationRequest
 from appliance.api.validation import body_check, boolean, nullable, text
+from appliance.clock import timestamp
 from appliance.errors import Invalid, InvalidFile
 from appliance.store.record_keys import HOME_STATE_PREFIXES
 from appliance.tables import checks
@@ -84,4 +87,6 @@ class SimulationApi(ApiResource):
             events=stated["events"],
             runs_lua=stated["run"],
         )
-        return await self.parts.simulate(asked, await self.hub.store.recorder.list_present(HOME_STATE_PREFIXES))
+        result = await self.parts.simulate(asked, await self.hub.store.recorder.list_present(HOME_STATE_PREFIXES))
+        ending = orjson.dumps({"until": timestamp(result.until), "is_complete": result.is_complete})
+        return b'{"lines":[%b],%b' % (b",".join(result.lines), ending[1:])

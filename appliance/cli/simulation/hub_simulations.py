@@ -15,7 +15,6 @@ from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 
-import orjson
 from msgspec.structs import asdict
 
 from appliance.api.simulation import SimulationRequest, SimulationResult
@@ -109,6 +108,4 @@ def _read(output: bytes) -> SimulationResult:
     if refusal is not None:
         path, message, faults = refusal
         raise InvalidFile(path, [Fault(*each) for each in faults]) if faults else Invalid(message)
-    return SimulationResult(
-        lines=[orjson.loads(each) for each in lines], until=datetime.fromisoformat(until), is_complete=is_complete
-    )
+    return SimulationResult(lines=lines, until=datetime.fromisoformat(until), is_complete=is_complete)

@@ -17,6 +17,9 @@ from appliance.tables.checks import rounded
 MAX_EQUAL_LINES = 5
 """Maximum number of equal lines to print per automation. A final line reports the number of omitted lines."""
 
+MAX_COUNTED_CHARS = 16 << 20
+"""Maximum total length of the different lines that the printer counts. It prints further lines without a count."""
+
 CHECK_READER_EVERY = 1000
 """After this number of omitted lines, the printer checks whether its reader still exists."""
 
@@ -57,6 +60,7 @@ class SimulationPrinter(ExecutionHistory):
         """The id of the automation whose lines are printed, or None for all automations."""
         self._repeated: dict[tuple[str, str], tuple[int, datetime]] = {}
         """The number of repetitions and the last time of each line."""
+        self._counted_chars = 0
 
     def on_start(self, source: str) -> None:
         """Print that the Lua code of `automation:<id>` or `scene:<id>` begins."""
@@ -128,7 +132,9 @@ class SimulationPrinter(ExecutionHistory):
             self._put(json.dumps({"at": timestamp(at), kind: id_, **fields}))
             return
         count = self._repeated.get((source, what), (0, at))[0] + 1
-        self._repeated[source, what] = count, at
+        self._counted_chars += len(what) if count == 1 else 0
+        if count > 1 or self._counted_chars <= MAX_COUNTED_CHARS:
+            self._repeated[source, what] = count, at
         if count <= MAX_EQUAL_LINES:
             self._say(at, source, what)
         elif count % CHECK_READER_EVERY == 0:

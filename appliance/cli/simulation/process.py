@@ -7,7 +7,7 @@ import asyncio
 import marshal
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,9 @@ MAX_SECS = 5.0
 """The time limit of one simulation."""
 
 MAX_LINES = 10_000
+
+MAX_OUTPUT_BYTES = 4 << 20
+"""Maximum total size of all lines. The hub reads the whole output into memory."""
 
 EVENTS_FILE = "events"
 """The name of the events file in error messages."""
@@ -57,25 +60,40 @@ async def _simulate(file: Path, asked: SimulationRequest, stored: Mapping[str, b
         raise Invalid(f"from {fault}") from None
     if prepared.faults:
         raise InvalidFile(EVENTS_FILE, [Fault(EVENTS_FILE, line, message) for line, message in prepared.faults])
-    clock, lines = SimulatedClock(prepared.start), list[bytes]()
-
-    def write(line: str) -> None:
-        lines.append(line.encode())
-        if len(lines) >= MAX_LINES:
-            clock.stop()
-
-    printer = SimulationPrinter(clock, None, clock.stop, runs_lua=asked.runs_lua, write=write)
+    clock = SimulatedClock(prepared.start)
+    output = _Output(clock.stop)
+    printer = SimulationPrinter(clock, None, clock.stop, runs_lua=asked.runs_lua, write=output.write)
     is_complete = False
     opened = open_simulation(settings, prepared.stored, clock, printer, home=(file,), runs_lua=asked.runs_lua)
     with suppress(TimeoutError, StartFailed):  # return the lines that were written before the failure
         async with asyncio.timeout(MAX_SECS), opened as simulation:
             try:
                 await simulation.run(prepared.end, prepared.events)
-                is_complete = len(lines) < MAX_LINES
+                is_complete = not output.is_full
             finally:
                 printer.is_over = True
     until = prepared.end if is_complete else clock.now()
-    return lines[:MAX_LINES], until.isoformat(), is_complete, None
+    return output.lines, until.isoformat(), is_complete, None
+
+
+class _Output:
+    """The first lines within both limits. Calls `stop` when a limit is reached."""
+
+    def __init__(self, stop: Callable[[], None]) -> None:
+        self.lines: list[bytes] = []
+        self.is_full = False
+        self._stop = stop
+        self._bytes = 0
+
+    def write(self, line: str) -> None:
+        if not self.is_full:
+            self._bytes += len(encoded := line.encode())
+            self.is_full = self._bytes > MAX_OUTPUT_BYTES
+            if not self.is_full:
+                self.lines.append(encoded)
+                self.is_full = len(self.lines) >= MAX_LINES
+        if self.is_full:
+            self._stop()
 
 
 def _load(file: Path) -> Config:

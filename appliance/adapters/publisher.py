@@ -115,6 +115,10 @@ class Publisher(HealthPublisher):
         is the stored state."""
         return {each.id: each for each in self._registry.list_devices() if each.metadata.source == self.name}
 
+    def count_devices(self) -> int:
+        """Return the number of the adapter's devices."""
+        return len(self._registry.ids_of(self.name))
+
     def find(self, device_id: str) -> Device | None:
         """Return the adapter's device with its current state, or None."""
         found = self._registry.find_devices([device_id])

@@ -20,6 +20,7 @@ from appliance.adapters.base import (
 from appliance.adapters.confirmation import ExpectedState, attributes_in, failure
 from appliance.adapters.lua_kinds.access import read_access
 from appliance.adapters.lua_kinds.device_reader import (
+    MAX_DEVICES,
     DeviceReader,
     ReadEvent,
     ReadUpdate,
@@ -267,18 +268,20 @@ class LuaAdapter(PollingAdapter):
 
     def _publish_update(self, update: ReadUpdate) -> Iterator[None]:
         """Publish the rows of an update one by one, in their order, so that no intermediate change is lost."""
+        if update.complete:
+            yield from self.publish.full_list_parts((), update.devices.ids)
         for row in update.devices.rows:
             known = self.publish.find(row.device_id)
             before = {} if known is None else known.attributes
             ended = ended_colors(row.attributes or {}, before)
-            if row.seen is not None:
+            if known is None and self.publish.count_devices() >= MAX_DEVICES:
+                self._reader.refuse_further()
+            elif row.seen is not None:
                 kept = {key: each for key, each in before.items() if key not in ended}
                 self.publish.device(row.observation(kept, is_pushed=True))
             elif known is not None and row.attributes is not None:
                 self.publish.attributes(row.device_id, {**row.attributes, **ended})
             yield
-        if update.complete:
-            yield from self.publish.full_list_parts((), update.devices.ids)
         yield from self._publish_all(update.devices.events)
 
     def _publish_all(self, events: Iterable[ReadEvent]) -> Iterator[None]:

@@ -21,7 +21,7 @@ from appliance.tables.fields import Field, Fields, Findings, Table, dotted
 MAX_LOCAL_ID_CHARS = 200
 
 MAX_DEVICES = 2000
-"""Maximum number of devices in one list."""
+"""Maximum number of devices in one list, and of the section's devices after an update."""
 
 MAX_ATTRIBUTES, MAX_EVENTS = 1000, 100
 """Maximum numbers of entries in one device. The limits are low, because all entries are checked without a pause
@@ -194,6 +194,10 @@ class DeviceReader:
             latest[row.device_id] = seen.attributes
             found.append(seen)
         return found
+
+    def refuse_further(self) -> None:
+        """Publish that the section has too many devices, so that further devices of updates are ignored."""
+        self._fault(self._section, "devices", f"are ignored beyond {MAX_DEVICES}; remove the devices that are gone")
 
     def _read(self, raw: Any, what: str, read: ReadDevices, *, in_part: bool) -> None:
         try:

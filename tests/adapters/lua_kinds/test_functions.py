@@ -21,6 +21,7 @@ from appliance.adapters.device_http.client import HttpResponse
 from appliance.adapters.lua_kinds.adapter import LuaAdapter
 from appliance.adapters.lua_kinds.crypto import compute
 from appliance.adapters.lua_kinds.ctx import KindCtx
+from appliance.adapters.lua_kinds.device_reader import MAX_DEVICES
 from appliance.adapters.lua_kinds.json_and_xml import MAX_JSON_MARKS, compact_json
 from appliance.adapters.lua_kinds.kept_texts import MAX_KEPT_WRITES
 from appliance.adapters.lua_kinds.web_request import WebRequest
@@ -879,3 +880,25 @@ async def test_removed_devices_leave_no_objects(pool: WorkerPool, tmp_path: Path
     before = await count_after(polls=2)
     assert len(it.registry.list_devices()) == 100
     assert await count_after(polls=3) < before + 100
+
+
+async def test_pushed_devices_are_limited(pool: WorkerPool, tmp_path: Path) -> None:
+    """Without a limit, a vendor that reports new ids all the time could fill the memory."""
+    hook = f"""hook = function(ctx, request)
+      local found, n = {{}}, request.data.n
+      for i = 1, request.data.count do found[i] = {DEVICE.replace('"a"', 'n .. "." .. i')} end
+      return {{ devices = found, complete = request.data.complete }}
+    end,"""
+    it = await start(pool, tmp_path, kind(more=hook), Vendor({}))
+    await it.poll()
+
+    async def report(n: int, count: int, *, is_complete: bool = False) -> list[str]:
+        data = {"n": n, "count": count, "complete": is_complete}
+        await it.adapter.hook(HookRequest(hook="it", method="POST", data=data))
+        return [each.id for each in it.registry.list_devices()]
+
+    assert len(await report(1, 1000)) == 1001
+    assert len(await report(2, 1000)) == len(await report(3, 2)) == MAX_DEVICES
+    assert [(each.device_id, each.attribute) for each in it.dropped] == [("it", "devices")]
+    assert await report(4, 2, is_complete=True) == ["it:4.1", "it:4.2"]
+    assert len(await report(5, 1)) == 3

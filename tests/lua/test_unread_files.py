@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import re
 from pathlib import Path
 
 import pytest
@@ -91,3 +93,21 @@ def test_a_term_of_another_hub_gets_the_right_one(tmp_path: Path) -> None:
     text = LAMP.replace("execute =", "action =")
     write(tmp_path, {"default.toml": LOOPBACK, "automations/lamp.lua": text})
     assert "action is not a field of an automation; did you mean execute?" in ended(tmp_path, "check").out
+
+
+async def test_words_that_are_searched_in_unloaded_files_are_not_cached(tmp_path: Path) -> None:
+    """Python caches up to 512 compiled patterns, which would be different for each word."""
+
+    def count_patterns() -> int:
+        return sum(isinstance(each, re.Pattern) for each in gc.get_objects())
+
+    files = {"automations/a.lua": """return { id = 'dusk', name = "It's dusk" }"""}
+    async with open_app(root=write(tmp_path, files)) as app:
+        for word in ("a", "dusk", "It%27s%20dusk"):
+            [sentence, *_] = (await app.get(f"/why?id={word}")).json["summary"]
+            assert sentence.startswith("it is not loaded: config/automations/a.lua:1: "), word
+        assert (await app.get("/why?id=It")).status == 404
+        before = count_patterns()
+        for number in range(30):
+            assert (await app.get(f"/why?id=word{number}")).status == 404
+        assert count_patterns() < before + 10

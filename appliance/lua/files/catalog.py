@@ -236,11 +236,11 @@ class Catalog(Generic[T]):
     async def find_unloaded(self, word: str) -> list[Fault]:
         """Return the reasons why files are not loaded. Select the files by file name, id, or name."""
         contents = await read_folder(self._folder)
-        states = re.compile(rb"""\b(?:id|name)\s*=\s*(["'])%b\1""" % re.escape(word.encode()))
+        encoded = word.encode()
         found = [fault for fault in contents.faults if PurePath(fault.file).stem == word]
         loaded = {file.source.name for file in self._files.values()}
         for source in contents.sources:
-            if source.name not in loaded and (PurePath(source.name).stem == word or states.search(source.text)):
+            if source.name not in loaded and (PurePath(source.name).stem == word or _states(source, encoded)):
                 try:
                     await self.check_text(source)
                     found.append(Fault(source.name, 0, "is valid, but not loaded yet; run `lares reload`"))
@@ -346,6 +346,15 @@ def _without_copies(files: Sequence[LoadedFile[T]]) -> tuple[tuple[LoadedFile[T]
         if first is not file:
             faults.append(_repeats(file, first.source.name))
     return tuple(sorted(counted.values(), key=lambda each: each.source.name)), tuple(sorted(faults))
+
+
+_STATED = re.compile(rb"""\b(?:id|name)\s*=\s*(["'])(.*?)\1""")
+
+
+def _states(source: Source, word: bytes) -> bool:
+    """Return whether the text states the word as an id or name. A pattern of each word would stay in the cache of
+    `re`."""
+    return any(stated[2] == word for stated in _STATED.finditer(source.text))
 
 
 def _repeats(file: LoadedFile[T], first: str) -> Fault:

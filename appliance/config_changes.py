@@ -106,9 +106,12 @@ class ConfigFile:
     async def read(self) -> Config:
         """Read the file. Raise `ConfigFailed` with the faults of the file."""
         found = await asyncio.to_thread(self._read)
-        if isinstance(found, ConfigFailed):
-            raise found
-        return found
+        try:
+            if isinstance(found, ConfigFailed):
+                raise found
+            return found
+        finally:
+            del found  # a variable that refers to a raised exception forms a cycle with the exception's traceback
 
     async def compare(self, running: Mapping[str, Any]) -> ConfigChanges:
         """Compare the file with the running adapter sections and with the configuration at the start. If the file

@@ -56,7 +56,10 @@ OnFault = Callable[[str, Exception], None]
 
 def refuse(key: str, error: Exception) -> None:
     """Raise the error."""
-    raise error
+    try:
+        raise error
+    finally:
+        del error  # a variable that refers to a raised exception forms a cycle with the exception's traceback
 
 
 def skip(key: str, error: Exception) -> None:

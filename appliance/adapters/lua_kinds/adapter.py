@@ -352,16 +352,16 @@ class WaitingAdapter(Adapter):
     def __init__(self, context: AdapterContext, fault: SectionFault) -> None:
         super().__init__(context)
         self._fault = fault
-        self._error = AdapterFailed(str(fault.faults[0]))
+        self._sentence = str(fault.faults[0])
 
     async def run(self) -> None:
         """Publish the fault, and wait. Raise `AdapterReplaced` once the file changes."""
-        self.publish.failed(self._error)
+        self.publish.failed(AdapterFailed(self._sentence))
         self.publish.started()
         await replace_when(self._fault)
 
     async def command(self, device_id: str, command: Command) -> CommandResult:
-        raise self._error
+        raise AdapterFailed(self._sentence)
 
 
 async def replace_when(known: LoadedSection | SectionFault) -> None:

@@ -166,7 +166,10 @@ class NotifyAdapter(Adapter):
         tries = "" if isinstance(error, PartlySent) else "three attempts failed: "
         failure = type(error)(f"{tries}{self._redacted(error)}")
         self.publish.record_error(failure)
-        raise failure from None
+        try:
+            raise failure from None
+        finally:
+            del failure  # a variable that refers to a raised exception forms a cycle with the exception's traceback
 
     def _buttons_of(self, actions: Sequence[Action]) -> list[Button]:
         """Return a button for each action whose hook has a key."""

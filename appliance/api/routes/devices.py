@@ -137,7 +137,12 @@ class DevicesApi(ApiResource):
             raise
         [outcome] = await self.hub.dispatcher.send([device], command, "device")
         if outcome.error is not None:
-            raise outcome.error
+            try:
+                raise outcome.error
+            finally:
+                del (
+                    outcome
+                )  # a variable that refers to a raised exception forms a cycle with the exception's traceback
         return {"status": outcome.status}
 
 

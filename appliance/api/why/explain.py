@@ -68,11 +68,15 @@ async def _find_id(hub: Hub, word: str) -> str:
         return named[0]
     known = [*(each for pair in pairs for each in pair), *hub.registry.layout.ids_by_alias]
     near = await asyncio.to_thread(nearest, word, known)
-    missing = NotFound("automation", word)
+    raise _unknown(hub, word, near)  # a local variable with the exception would form a cycle with the traceback
+
+
+def _unknown(hub: Hub, word: str, near: str | None) -> NotFound:
+    unknown = NotFound("automation", word)
     hint = suggest(near, "`lares status` lists the automations, and `lares devices` lists the devices")
     off = "".join(f"; {reason}" for reason in _list_off(hub))
-    missing.args = (f"{missing}, and no scene or device has that id or name{off}{hint}",)
-    raise missing
+    unknown.args = (f"{unknown}, and no scene or device has that id or name{off}{hint}",)
+    return unknown
 
 
 def _list_off(hub: Hub) -> list[str]:

@@ -134,9 +134,12 @@ class WorkerPool:
         run, failure = await self._run_once(FrameKind.CALL, source, given, calls, name)
         if call.get("reruns") and run.is_lost and self._stuck.refusal_of(source) is None:
             run, failure = await self._run_once(FrameKind.CALL, source, given, calls, name)
-        if failure is not None:
-            raise failure
-        return run.description
+        try:
+            if failure is not None:
+                raise failure
+            return run.description
+        finally:
+            del run, failure  # a variable that refers to a raised exception forms a cycle with its traceback
 
     async def compile(self, source: Source) -> None:
         """Compile the file without running it. Raise `ScriptFailed` if the file is not valid Lua."""
@@ -198,9 +201,12 @@ class WorkerPool:
                         break
         if isinstance(failure, ExecutionCancelled):
             raise ScriptFailed(Fault(source.name, 0, str(failure)))
-        if failure is not None:
-            raise failure
-        return run.description
+        try:
+            if failure is not None:
+                raise failure
+            return run.description
+        finally:
+            del run, failure  # a variable that refers to a raised exception forms a cycle with its traceback
 
     def _start_worker(self) -> Worker:
         self._current = worker = Worker(self._settings, self._stuck.note, self._note_confinement)

@@ -239,7 +239,10 @@ def _require_one_usable(found: Iterable[Announcement]) -> None:
         else:
             return
     if fault is not None:
-        raise fault
+        try:
+            raise fault
+        finally:
+            del fault  # a variable that refers to a raised exception forms a cycle with the exception's traceback
 
 
 def _memory_of(payload: bytes, found: Iterable[Announcement]) -> int:

@@ -189,7 +189,10 @@ class HubPublisher:
             work = (self._publish_device(connection, each) for each in some)
             for end in await asyncio.gather(*work, return_exceptions=True):
                 if isinstance(end, BaseException):
-                    raise end
+                    try:
+                        raise end
+                    finally:
+                        del end  # a variable that refers to a raised exception forms a cycle with its traceback
 
     async def _publish_device(self, connection: BrokerConnection, device_id: str) -> None:
         config = self._topics.config(discovery_id(device_id))

@@ -62,7 +62,12 @@ class Availability(Struct, gc=False):
                 elif text:
                     unknown = UnknownValue(text, one_of(source.words), "state", {})
         if unknown is not None and not is_known:
-            raise unknown
+            try:
+                raise unknown
+            finally:
+                del (
+                    unknown
+                )  # a variable that refers to a raised exception forms a cycle with the exception's traceback
 
 
 def announced_availability(config: AnnouncedFields, listed: Iterable[Mapping[str, Any]]) -> Availability:

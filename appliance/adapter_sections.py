@@ -113,6 +113,8 @@ class AdapterSections:
                 await self._stop_section(name, found.adapters.get(name))
         self.settings, self.names = found.adapters, found.adapter_names
         self._store.recorder.sections = section_kinds_of(self.settings)
+        if "stopped" in changes.values():
+            await self._store.recorder.delete_oldest_stopped()
         await self._kinds.use_sections(list_lua_sections(self.settings.values()), changes)
         for name in changes:
             if name in self.settings:

@@ -10,8 +10,11 @@ import asyncio
 import itertools
 import logging
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
+from heapq import nsmallest
 from typing import Any
 
+import orjson
 from msgspec import to_builtins
 
 from appliance.clock import Clock
@@ -41,6 +44,12 @@ changed during the previous pass."""
 MAX_ENCODED_AT_ONCE = 64
 """If at most this number of devices changed during a pass, the flush encodes these devices in one turn of the event
 loop."""
+
+MAX_STOPPED_DEVICES = 5000
+"""Maximum number of stored devices of stopped sections. Without this limit, the store would grow with each new
+section name."""
+
+_PREFIXES = (DEVICE_PREFIX, STATE_PREFIX)
 
 log = logging.getLogger("store")
 
@@ -180,6 +189,21 @@ class Recorder:
         records = (encode_device(device, self.sections).items() for device in devices)
         await self._document.put_many({key: value for record in records for key, value in record})
 
+    async def delete_oldest_stopped(self) -> None:
+        """Delete stored devices of stopped sections beyond `MAX_STOPPED_DEVICES`, longest unchanged first. Never
+        raise."""
+        excess = await asyncio.to_thread(self._list_oldest_stopped, self.sections)
+        with suppress(StoreFailed):  # the document has logged the failure
+            await self._document.put_many({prefix + each: None for each in excess for prefix in _PREFIXES})
+
+    def _list_oldest_stopped(self, sections: SectionKinds) -> list[str]:
+        states = {
+            key.removeprefix(STATE_PREFIX): each for key, each in self._document.list_encoded((STATE_PREFIX,)).items()
+        }
+        stopped = [each for each in states if each.partition(":")[0] not in sections]
+        excess = len(stopped) - MAX_STOPPED_DEVICES
+        return nsmallest(excess, stopped, key=lambda each: _time_of(states[each])) if excess > 0 else []
+
     async def list_present(self, prefixes: Iterable[str]) -> dict[str, bytes]:
         """Return the values with these prefixes as JSON, including values that are not written yet."""
         every, changed = tuple(prefixes), dict[str, bytes | None]()
@@ -245,3 +269,10 @@ class Recorder:
         if self._changed.is_removed(device_id):
             return {DEVICE_PREFIX + device_id: None, STATE_PREFIX + device_id: None}
         return {}
+
+
+def _time_of(state: bytes) -> int:
+    """Return the time of the state's last change, or 0 if the stored value is malformed."""
+    value = orjson.loads(state)
+    at = value.get("at") if isinstance(value, dict) else None
+    return at if isinstance(at, int) else 0

@@ -25,7 +25,8 @@ from appliance.store.clock_trust import ClockTrust, newest_time
 from appliance.store.disk import Disk
 from appliance.store.document import Document, open_document
 from appliance.store.record_keys import CARD, DEVICE_PREFIX, STATE_PREFIX
-from appliance.store.recorder import COMPLETE_FLUSHES, MAX_ENCODED_AT_ONCE, Recorder
+from appliance.store.recorder import COMPLETE_FLUSHES, MAX_ENCODED_AT_ONCE, MAX_STOPPED_DEVICES, Recorder
+from appliance.store.records import SectionKind
 from appliance.version import MADE_AT
 from tests.fakes.clock import VirtualClock
 from tests.fakes.disk import RecordingDisk
@@ -252,6 +253,24 @@ async def test_no_ids_of_absent_devices_are_kept_after_a_flush(tmp_path: Path, *
             registry.remove("a", device_id, is_kept=is_kept)
         await recorder.flush()
         assert not any(vars(recorder._changed).values())
+
+
+async def test_stored_devices_of_stopped_sections_are_limited(tmp_path: Path) -> None:
+    """Otherwise, the store would grow with each new section name."""
+    async with recording(tmp_path, VirtualClock(LATER)) as (recorder, document):
+        recorder.sections = {"running": SectionKind("x", ())}
+        times = {f"old{number % 100}:{number}": 10 + number for number in range(MAX_STOPPED_DEVICES)}
+        times |= {f"running:{number}": 1 for number in range(10)}
+        values = {prefix + each: {"at": at} for each, at in times.items() for prefix in (DEVICE_PREFIX, STATE_PREFIX)}
+        await document.put_many(values)
+        await recorder.delete_oldest_stopped()
+        assert len(document.list_encoded((DEVICE_PREFIX, STATE_PREFIX))) == len(values)
+        odd = {f"{STATE_PREFIX}odd:{number}": each for number, each in enumerate((7, {"at": "x"}))}
+        await document.put_many({**odd, STATE_PREFIX + "new:1": {"at": 10_000}})
+        await recorder.delete_oldest_stopped()
+        left = document.list_encoded((DEVICE_PREFIX, STATE_PREFIX))
+        assert values.keys() - left.keys() == {"device/old0:0", "state/old0:0"}
+        assert not odd.keys() & left.keys() and STATE_PREFIX + "new:1" in left
 
 
 @pytest.mark.parametrize("due", ["none", "before", "after"])

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from appliance.adapters.mqtt.platforms.entity import Entity
-from appliance.adapters.mqtt.platforms.payloads import UnknownValue
+from appliance.adapters.mqtt.platforms.payloads import UnknownWord
 from appliance.adapters.mqtt.templates.template_limits import TemplateFailed
 from appliance.errors import LaresError
 
@@ -86,7 +86,7 @@ class Refusals:
     def note_message(self, device_id: str, entity: Entity, fault: Exception) -> None:
         """Record why a message could not be read, once per entity and once per unknown word."""
         key = entity.announcement.key
-        if not isinstance(fault, UnknownValue):
+        if not isinstance(fault, UnknownWord):
             self.by_key.setdefault(key, Refusal(device_id, entity.main_attribute, reason_of(fault)))
         elif len(words := self._unknown_words.setdefault(key, set())) < MAX_REPORTED_WORDS:
             words.add(fault.text)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from appliance.adapters.mqtt.device import MqttDevice
+from appliance.adapters.mqtt.platforms.binary_sensor import BinarySensor
 from appliance.adapters.mqtt.platforms.entity import Entity
 from appliance.adapters.mqtt.refusals import Refusals
 from appliance.adapters.mqtt.topic_filters import is_wild, matches
@@ -85,5 +86,9 @@ class Router:
             if len(filters) > limit:
                 for filter_ in sorted(filters, key=lambda filter_: filter_ not in self._readers)[limit:]:
                     del readers[filter_]
+        for found in readers.values():
+            sensors = [each.entity for each in found if isinstance(each.entity, BinarySensor)]
+            for sensor in sensors:
+                sensor.ignore_others(sensors)
         self._readers = readers
         self._wild = [(each, each.split("/")) for each in readers if is_wild(each)]

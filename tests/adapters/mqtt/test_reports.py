@@ -58,15 +58,15 @@ ROWS: list[tuple[str, dict[str, Any], list[str], dict[str, Any], list[str]]] = [
      ['{"color_mode":"color_temp","color_temp_kelvin":4000,"color_temp":null}'],
      {"color_mode": "color_temp", "color_temperature": KELVIN_4000}, []),
     ("light", {**JSON_LAMP, "supported_color_modes": ["color_temp"]},
-     ['{"color_temp":250,"color_temp_kelvin":2700}', '{"color_temp_kelvin":0}'],
-     {"color_mode": "color_temp", "color_temperature": KELVIN_4000}, []),
+     ['{"color_temp":250,"color_temp_kelvin":2700}', '{"color_temp_kelvin":0}'], {"color_mode": "color_temp"}, []),
     ("light", TEMPLATE_LAMP, ['{"r":255,"g":10,"b":0,"t":null}'], {"color_mode": "rgb", "color_rgb": RED}, []),
     ("light", TEMPLATE_LAMP, ['{"r":255,"g":10,"b":0,"t":null}', '{"r":null,"g":null,"b":null,"t":250}'],
      {"color_mode": "color_temp", "color_temperature": KELVIN_4000}, []),
     ("select", {**STATE, "options": ["a", "b"], "value_template": "{{ value_json.x }}"}, ['{"x":"a"}', '{"y":1}'],
      {"custom.mqtt.x": "a"}, []),
     ("select", {**STATE, "options": ["a", "b"], "value_template": "{{ value_json.x }}"},
-     ['{"x":"a"}', '{"x":"zzz"}'], {"custom.mqtt.x": "a"}, ["'zzz' is not one of 'a', 'b'"]),
+     ['{"x":"a"}', '{"x":"zzz"}'], {}, ["'zzz' is not one of 'a', 'b'; the value is unknown now"]),
+    ("select", {**STATE, "options": ["a", "b"]}, ["a", "unknown"], {}, []),
     ("sensor", {**STATE, "device_class": "aqi"}, ["0.95"], {"custom.mqtt.x": 0.95}, []),
     ("sensor", {**STATE, "device_class": "ph"}, ["7"], {"custom.mqtt.x": 7}, []),
     ("sensor", {**STATE, "device_class": "illuminance", "unit_of_measurement": "lx"}, ["7", "-1"], {}, []),
@@ -82,7 +82,10 @@ ROWS: list[tuple[str, dict[str, Any], list[str], dict[str, Any], list[str]]] = [
     ("light", {**JSON_LAMP, "supported_color_modes": ["hs", "color_temp"]},
      ['{"color_mode":"color_temp","color_temp":"250","color":{"h":"1","s":"2"}}'],
      {"color_mode": "color_temp", "color_temperature": KELVIN_4000}, []),
-    ("light", JSON_LAMP, ['{"brightness":"bright"}', '{"brightness":"nan"}', '{"brightness":true}', ""], {}, []),
+    ("light", JSON_LAMP,
+     ['{"brightness":51}', '{"brightness":"bright"}', '{"brightness":"nan"}', '{"brightness":true}', ""], {},
+     ["'bright' is not a number; the value is unknown now", "'True' is not a number; the value is unknown now"]),
+    ("light", JSON_LAMP, ['{"state":"ON","brightness":51}', '{"brightness":null}'], {"power": "on"}, []),
     ("sensor", {**STATE, "unit_of_measurement": "W"}, ["1", "-Infinity"], {}, []),
     ("sensor", {**STATE, "device_class": "temperature", "unit_of_measurement": "ºC"}, ["20"],
      {"temperature": {"value": 20, "unit": "°C"}}, []),
@@ -109,12 +112,11 @@ ROWS: list[tuple[str, dict[str, Any], list[str], dict[str, Any], list[str]]] = [
      ["'warming' is not one of 'off', 'heating', 'cooling', 'drying', 'idle', 'fan', 'preheating', 'defrosting'; "
       "the value is unknown now"]),
     ("climate", {"preset_mode_state_topic": "s", "preset_mode_command_topic": "c", "preset_modes": ["ECO ON"]},
-     ["ECO ON", "MAN ECO OFF"], {"preset_mode": "ECO ON"},
-     ["'MAN ECO OFF' is not one of 'ECO ON'"]),
+     ["ECO ON", "MAN ECO OFF"], {}, ["'MAN ECO OFF' is not one of 'ECO ON'; the value is unknown now"]),
     ("light", {**JSON_LAMP, "effect_list": ["Rainbow"]}, ['{"effect":"Rainbow"}', '{"state":"ON","effect":""}'],
      {"power": "on"}, []),
     ("vacuum", {**STATE, "command_topic": "c"}, ['{"battery_level":"61"}', '{"battery_level":true}'],
-     {"battery": 61}, []),
+     {}, ["'True' is not a number; the value is unknown now"]),
     ("switch", {**STATE, "command_topic": "c"}, ["ON\0"], {"power": "on"}, []),
     ("switch", {**STATE, "command_topic": "c", "value_template": "{{ value_json.s }}"}, ['\ufeff{"s":"ON"}\0'],
      {"power": "on"}, []),
@@ -141,13 +143,18 @@ ROWS: list[tuple[str, dict[str, Any], list[str], dict[str, Any], list[str]]] = [
     ("cover", {"position_topic": "s", "set_position_topic": "c"}, ["20", "N/A"], {},
      ["'N/A' is not a number; the value is unknown now"]),
     ("light", {"command_topic": "c", "brightness_command_topic": "b", "brightness_state_topic": "s"},
-     ["51", "N/A"], {"brightness": 20}, ["'N/A' is not a number"]),
-    ("light", JSON_LAMP, ['{"state":"ON"}', '{"state":"STROBE","brightness":51}'], {"power": "on", "brightness": 20},
-     ["'STROBE' is not one of 'ON', 'OFF'"]),
+     ["51", "N/A"], {}, ["'N/A' is not a number; the value is unknown now"]),
+    ("light", JSON_LAMP, ['{"state":"ON"}', '{"state":"STROBE","brightness":51}'], {"brightness": 20},
+     ["'STROBE' is not one of 'ON', 'OFF'; the value is unknown now"]),
     ("light", {**TEMPLATE_LAMP, "state_template": "{{ value_json.s }}"}, ['{"s":"on"}', '{"s":"strobe"}', "{}"],
-     {"power": "on"}, ["'strobe' is not one of 'ON', 'OFF'"]),
+     {}, ["'strobe' is not one of 'ON', 'OFF'; the value is unknown now"]),
     ("binary_sensor", STATE, ["ON", "unavailable"], {}, []),
-    ("binary_sensor", STATE, ["ON", "ABC123"], {"custom.mqtt.x": True}, ["'ABC123' is not one of 'ON', 'OFF'"]),
+    ("binary_sensor", STATE, ["ON", "ABC123"], {},
+     ["'ABC123' is not one of 'ON', 'OFF'; the value is unknown now"]),
+    ("binary_sensor", {**STATE, "payload_on": "A1", "off_delay": 5}, ["A1", "B7"], {"custom.mqtt.x": True},
+     ["'B7' is not one of 'A1', 'OFF'"]),
+    ("binary_sensor", {**STATE, "device_class": "presence"}, ["ON", "half"], {},
+     ["'half' is not one of 'ON', 'OFF'; the value is unknown now"]),
     ("sensor", STATE, ["04931.N"], {"custom.mqtt.x": "04931.N"}, []),
     ("lock", {**STATE, "command_topic": "c", "state_locked": "lock", "state_unlocked": "unlock"},
      ["lock", "not_fully_locked"], {},
@@ -168,8 +175,8 @@ ROWS: list[tuple[str, dict[str, Any], list[str], dict[str, Any], list[str]]] = [
      ["'stuck' is not one of 'stopped', 'closing', 'opening', 'closed', 'open'"]),
     ("valve", {**STATE, "command_topic": "c"}, ["open", "stuck"], {},
      ["'stuck' is not one of 'closing', 'opening', 'closed', 'open'; the value is unknown now"]),
-    ("switch", {**STATE, "command_topic": "c"}, ["ON", "overpower"], {"power": "on"},
-     ["'overpower' is not one of 'OFF', 'ON'"]),
+    ("switch", {**STATE, "command_topic": "c"}, ["ON", "overpower"], {},
+     ["'overpower' is not one of 'OFF', 'ON'; the value is unknown now"]),
     ("switch", {**STATE, "command_topic": "c"}, ["ON", ""], {"power": "on"}, []),
     ("switch", {**STATE, "command_topic": "c", "payload_on": {"on": 1}}, [], {}, ["payload_on is not a text"]),
     ("switch", {**STATE, "command_topic": "c", "payload_on": ["a"]}, [], {}, ["payload_on is not a text"]),
@@ -177,13 +184,13 @@ ROWS: list[tuple[str, dict[str, Any], list[str], dict[str, Any], list[str]]] = [
      ["'{\"state\":\"online\"}' is not one of 'offline', 'online'"]),
     ("binary_sensor", {**STATE, "device_class": "smoke"}, ["OFF", "alarm"], {},
      ["'alarm' is not one of 'ON', 'OFF'; the value is unknown now"]),
-    ("binary_sensor", {**STATE, "device_class": "smoke"}, ["ON", "test"], {"smoke": True},
-     ["'test' is not one of 'ON', 'OFF'"]),
+    ("binary_sensor", {**STATE, "device_class": "smoke"}, ["ON", "test"], {},
+     ["'test' is not one of 'ON', 'OFF'; the value is unknown now"]),
     ("binary_sensor", {**STATE, "device_class": "gas"}, ["OFF", "alarm"], {},
      ["'alarm' is not one of 'ON', 'OFF'; the value is unknown now"]),
     ("binary_sensor", {**STATE, "device_class": "smoke"}, ["OFF", "on"], {"smoke": True}, []),
-    ("switch", {**STATE, "command_topic": "c", "state_on": "on", "state_off": "On"}, ["on", "ON"], {"power": "on"},
-     ["'ON' is not one of 'On', 'on'"]),
+    ("switch", {**STATE, "command_topic": "c", "state_on": "on", "state_off": "On"}, ["on", "ON"], {},
+     ["'ON' is not one of 'On', 'on'; the value is unknown now"]),
     ("lock", {**STATE, "command_topic": "c"}, ["locked", "unlocking"], {"lock": "locked"}, []),
     ("binary_sensor", {**STATE, "device_class": "smoke"}, ["OFF", "ON\n"], {"smoke": True}, []),
     ("select", {**STATE, "options": ["Eco", "Full"]}, ["ECO"], {"custom.mqtt.x": "Eco"}, []),
@@ -226,9 +233,28 @@ ROWS: list[tuple[str, dict[str, Any], list[str], dict[str, Any], list[str]]] = [
      {"presence": False}, []),
     ("light", {**JSON_LAMP, "supported_color_modes": ["color_temp"]},
      ['{"color_mode":"color_temp","color_temp":250}', '{"color_temp":65535}'],
-     {"color_mode": "color_temp", "color_temperature": KELVIN_4000}, []),
+     {"color_mode": "color_temp"}, []),
     ("light", {"command_topic": "c", "color_temp_command_topic": "t", "color_temp_state_topic": "s"},
-     ["250", "65535"], {"color_mode": "color_temp", "color_temperature": KELVIN_4000}, []),
+     ["250", "65535"], {"color_mode": "color_temp"}, []),
+    ("light", {"command_topic": "c", "rgb_command_topic": "t", "rgb_state_topic": "s"},
+     ["255,10,0", "255,10"], {"color_mode": "rgb"},
+     ["'255,10' is not a list of 3 numbers; the value is unknown now"]),
+    ("light", {"command_topic": "c", "rgb_command_topic": "t", "rgb_state_topic": "s"},
+     ["255,10,0", "red,10,0"], {"color_mode": "rgb"}, ["'red' is not a number; the value is unknown now"]),
+    ("light", {"command_topic": "c", "rgb_command_topic": "t", "rgb_state_topic": "s"},
+     ["255,10,0", "None"], {"color_mode": "rgb"}, []),
+    ("light", {**JSON_LAMP, "supported_color_modes": ["xy", "color_temp"]},
+     ['{"color_mode":"xy","color":{"x":0.5,"y":0.25}}', '{"color_mode":"xy","color":{"x":"?"}}'],
+     {"color_mode": "xy"}, []),
+    ("light", {**JSON_LAMP, "supported_color_modes": ["xy", "color_temp"]},
+     ['{"color_mode":"xy","color":{"x":0.5,"y":0.25}}', '{"state":"ON","color_mode":"party"}'], {"power": "on"},
+     ["'party' is not one of 'color_temp', 'xy', 'hs', 'rgb', 'rgbw', 'rgbww', 'white', 'brightness', …; "
+      "the value is unknown now"]),
+    ("light", MODE_TOPIC, ['{"rgb":[255,10,0],"m":"rgb"}', '{"m":"party"}'], {},
+     ["'party' is not one of 'color_temp', 'xy', 'hs', 'rgb', 'rgbw', 'rgbww', 'white', 'brightness', …; "
+      "the value is unknown now"]),
+    ("light", TEMPLATE_LAMP, ['{"r":255,"g":10,"b":0}', '{"r":"?","g":10,"b":0}'], {"color_mode": "rgb"},
+     ["'?' is not a number; the value is unknown now"]),
     ("sensor", {**STATE, "device_class": "battery", "unit_of_measurement": "%"}, ["104"], {"battery": 100}, []),
     ("sensor", {**STATE, "device_class": "battery", "unit_of_measurement": "%"}, ["50", "255"], {},
      ["'255' is not from 0 to 100; the value is unknown now"]),
@@ -253,21 +279,46 @@ ROWS: list[tuple[str, dict[str, Any], list[str], dict[str, Any], list[str]]] = [
     ("cover", {"position_topic": "s", "device_class": "garage"}, ["20", "255"], {},
      ["'255' is not from 0 to 100; the value is unknown now"]),
     ("cover", {"tilt_status_topic": "s", "tilt_command_topic": "c", "tilt_min": -90, "tilt_max": 90}, ["0", "255"],
-     {"cover_tilt": 50}, ["'255' is not from -90 to 90"]),
+     {}, ["'255' is not from -90 to 90; the value is unknown now"]),
     ("cover", {"position_topic": "s", "set_position_topic": "c", "tilt_command_topic": "t"},
      ['{"position":20,"tilt_position":40}', '{"position":30,"tilt_position":255}'],
-     {"cover_position": 30, "cover_tilt": 40}, ["'255' is not from 0 to 100"]),
+     {"cover_position": 30}, ["'255' is not from 0 to 100; the value is unknown now"]),
+    ("cover", {"position_topic": "s", "set_position_topic": "c", "tilt_command_topic": "t"},
+     ['{"position":20,"tilt_position":40}', '{"position":"?","tilt_position":"?"}'], {},
+     ["'?' is not a number; the value is unknown now"]),
+    ("cover", {"position_topic": "s", "set_position_topic": "c"}, ["20", "unknown"], {}, []),
+    ("cover", {"position_topic": "s", "device_class": "garage"}, ["20", "None"], {}, []),
+    ("cover", {**STATE, "command_topic": "c", "position_topic": "p"}, ["opening", "None"], {}, []),
     ("valve", {**STATE, "command_topic": "c", "reports_position": True}, ["50", "255"], {},
      ["'255' is not from 0 to 100; the value is unknown now"]),
     ("fan", {"command_topic": "c", "percentage_state_topic": "s", "speed_range_max": 3}, ["2", "255", "-1"],
-     {"custom.mqtt.percentage": 66}, ["'255' is not from 0 to 3", "'-1' is not from 0 to 3"]),
+     {}, ["'255' is not from 0 to 3; the value is unknown now", "'-1' is not from 0 to 3; the value is unknown now"]),
+    ("fan", {"command_topic": "c", "direction_state_topic": "s"}, ["forward", "sideways"], {},
+     ["'sideways' is not one of 'forward', 'reverse'; the value is unknown now"]),
+    ("fan", {"command_topic": "c", "oscillation_state_topic": "s"}, ["oscillate_on", "half"], {},
+     ["'half' is not one of 'oscillate_off', 'oscillate_on'; the value is unknown now"]),
+    ("fan", {"command_topic": "c", **STATE}, ["ON", "half"], {},
+     ["'half' is not one of 'OFF', 'ON'; the value is unknown now"]),
+    ("humidifier", {"command_topic": "c", **STATE}, ["ON", "half"], {},
+     ["'half' is not one of 'ON', 'OFF'; the value is unknown now"]),
+    ("siren", {"command_topic": "c", **STATE}, ['{"state":"ON","tone":"bell"}', '{"state":"half","tone":"ping"}'],
+     {"custom.mqtt.tone": "ping"}, ["'half' is not one of 'OFF', 'ON'; the value is unknown now"]),
+    ("sensor", {**STATE, "device_class": "enum", "options": ["a", "b"]}, ["a", "c"], {},
+     ["'c' is not one of 'a', 'b'; the value is unknown now"]),
+    ("lawn_mower", {"activity_state_topic": "s"}, ["mowing", "lost"], {},
+     ["'lost' is not one of 'mowing', 'paused', 'docked', 'returning', 'error'; the value is unknown now"]),
+    ("vacuum", STATE, ['{"state":"cleaning","fan_speed":"max"}', '{"state":{},"fan_speed":null}'], {}, []),
+    ("vacuum", STATE, ['{"state":"cleaning"}', '{"state":"mopping"}'], {"custom.mqtt.x": "mopping"}, []),
+    ("update", STATE, ['{"installed_version":"1","latest_version":"2"}', '{"installed_version":null}'],
+     {"custom.mqtt.x": {"latest": "2"}}, []),
+    ("update", STATE, ["1", "", "None"], {}, []),
     ("fan", {"command_topic": "c", "percentage_state_topic": "s", "speed_range_min": 10}, ["0"],
      {"custom.mqtt.percentage": 0}, []),
     ("light", {"command_topic": "c", "brightness_command_topic": "b", "brightness_state_topic": "s"},
-     ["51", "-1"], {"brightness": 20}, []),
-    ("light", JSON_LAMP, ['{"brightness":51}', '{"brightness":-1}'], {"brightness": 20}, []),
+     ["51", "-1"], {}, []),
+    ("light", JSON_LAMP, ['{"brightness":51}', '{"brightness":-1}'], {}, []),
     ("vacuum", {**STATE, "command_topic": "c"}, ['{"battery_level":61}', '{"state":"docked","battery_level":-1}'],
-     {"custom.mqtt.x": "docked"}, []),
+     {"custom.mqtt.x": "docked"}, ["'-1' is not from 0 to 100; the value is unknown now"]),
 ]  # fmt: skip
 
 
@@ -354,6 +405,23 @@ def test_an_unknown_text_is_reported_for_its_own_attribute(
     assert attribute in [each.attribute for each in loop.announced.refusals.by_key.values()]
 
 
+def test_sensors_with_one_topic_ignore_the_words_of_the_others() -> None:
+    loop = message_loop()
+    for name, on, off in (("x", "A1", "A0"), ("y", "B1", "B0")):
+        announce(loop, config(f"binary_sensor/{name}", **STATE, payload_on=on, payload_off=off, unique_id=name))
+    for word in ("A1", "B1", "B0"):
+        receive(loop, "s", word.encode())
+    shown = {id_: device.attributes for id_, device in loop.announced.devices.items()}
+    assert shown == {"mqtt:x": {"custom.mqtt.x": True}, "mqtt:y": {"custom.mqtt.y": False}}
+    assert not loop.announced.refusals.by_key
+    receive(loop, "s", b"C1")
+    assert not any(device.attributes for device in loop.announced.devices.values())
+    announce(loop, Sent("homeassistant/binary_sensor/y/config", b"", retain=True))
+    receive(loop, "s", b"A1")
+    receive(loop, "s", b"B1")
+    assert loop.announced.devices["mqtt:x"].attributes == {}
+
+
 BERLIN = Locale(latitude=52.52, longitude=13.405)
 COORDINATES = {"json_attributes_topic": "s", "source_type": "gps"}
 
@@ -382,6 +450,14 @@ def test_coordinates_decide_about_the_presence_of_a_person(
     receive(loop, "s", text.encode())
     assert loop.announced.devices["mqtt:x"].attributes == shown
     assert [each.reason for each in loop.announced.refusals.by_key.values()] == reasons
+
+
+def test_coordinates_that_are_null_end_the_presence() -> None:
+    loop = message_loop(locale=BERLIN)
+    announce(loop, config("device_tracker/x", **COORDINATES, unique_id="x"))
+    for text in ('{"latitude":52.52,"longitude":13.405}', '{"latitude":null,"longitude":null}'):
+        receive(loop, "s", text.encode())
+    assert loop.announced.devices["mqtt:x"].attributes == {}
 
 
 def test_the_attributes_without_a_value_are_listed() -> None:

@@ -33,7 +33,7 @@ class AlarmPanel(Entity):
         self.need()
         supported = self.config.texts("supported_features", tuple(_ALARM_MODES.values()))
         modes: list[Value] = [mode for mode, feature in _ALARM_MODES.items() if feature in supported]
-        parse = WordParser({state: state for state in _ALARM_STATES}, keeps=False)
+        parse = WordParser({state: state for state in _ALARM_STATES})
         self.add_reader("state_topic", parse, "value_template")
         self.add_offer(self.custom_key, ("set",), AlarmPanel._write, type="enum", values=["disarmed", *modes])
 

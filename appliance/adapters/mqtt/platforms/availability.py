@@ -9,7 +9,7 @@ from msgspec import Struct, field
 
 from appliance.adapters.mqtt.fields import AnnouncedFields
 from appliance.adapters.mqtt.messages import Message
-from appliance.adapters.mqtt.platforms.payloads import UnknownValue, one_of, same_word
+from appliance.adapters.mqtt.platforms.payloads import UnknownWord, one_of, same_word
 from appliance.adapters.mqtt.templates.template import Template
 
 
@@ -49,7 +49,7 @@ class Availability(Struct, gc=False):
         return not self.is_available and not all(self.reported.values())
 
     def take(self, filter_: str, message: Message) -> None:
-        """Process a message that matches a filter. Raise `TemplateFailed`, or `UnknownValue` if no source knows the
+        """Process a message that matches a filter. Raise `TemplateFailed`, or `UnknownWord` if no source knows the
         word."""
         is_known, unknown = False, None
         for number, source in enumerate(self.sources):
@@ -60,7 +60,7 @@ class Availability(Struct, gc=False):
                     is_known = True
                     self.reported[number] = self.is_latest_available = source.words[word]
                 elif text:
-                    unknown = UnknownValue(text, one_of(source.words), "state", {})
+                    unknown = UnknownWord(text, one_of(source.words), "state")
         if unknown is not None and not is_known:
             try:
                 raise unknown

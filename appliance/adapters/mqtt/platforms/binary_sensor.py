@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from appliance.adapters.mqtt.home_assistant_classes import BINARY_SENSORS, DANGERS
+from collections.abc import Iterable
+
+from appliance.adapters.mqtt.home_assistant_classes import BINARY_SENSORS
 from appliance.adapters.mqtt.platforms.entity import Entity
-from appliance.adapters.mqtt.platforms.payloads import Update, read_word
+from appliance.adapters.mqtt.platforms.payloads import UnknownValue, UnknownWord, Update, one_of, read_word
 from appliance.home.values import Value
 
 
@@ -15,8 +17,10 @@ class BinarySensor(Entity):
     is_renamed = True
 
     def setup(self) -> None:
-        self._on, self._off = self.payload("on"), self.payload("off")
-        self._ignored = self.config.texts("_ignored")
+        self.words = {self.payload("on"): True}
+        self.words.setdefault(self.payload("off"), False)
+        self._ignored = frozenset(self.config.texts("_ignored"))
+        self._others = frozenset[str]()
         self.off_delay = self.config.number("off_delay", 0)
         device_class = self.config.text("device_class")
         found = BINARY_SENSORS.get(device_class)
@@ -31,9 +35,20 @@ class BinarySensor(Entity):
         value = None if is_on is None else on if is_on else off
         return {self.main_attribute: value, **dict.fromkeys(self.more_attributes, is_on)}
 
+    def ignore_others(self, sensors: Iterable[BinarySensor]) -> None:
+        """Ignore the words of the other sensors with the same topic. For example, a receiver of radio codes
+        publishes the codes of all sensors at one topic."""
+        self._others = frozenset(word for each in sensors if each is not self for word in each.words)
+
     def _parse(self, text: str) -> Update:
-        """Parse a word. After an unknown word, a sensor that reports a danger shows no safe state."""
-        key, words = self.main_attribute, {self._on: True, self._off: self._off == self._on}
-        keeps = self.config.text("device_class") not in DANGERS or self.attributes.get(key) is True
-        found = read_word(text, words, key, ignored=self._ignored, keeps=keeps)
+        """Parse a word. A sensor that switches itself off also ignores unknown words, because a word on its topic can
+        belong to an unannounced sensor."""
+        key = self.main_attribute
+        try:
+            found = read_word(text, self.words, key, ignored=self._ignored | self._others)
+        except UnknownValue as fault:
+            if self.off_delay > 0:
+                raise UnknownWord(fault.text, one_of(self.words), key) from None
+            fault.update = self.showing(None)
+            raise
         return self.showing(found[key]) if found else {}

@@ -36,9 +36,7 @@ class Climate(Regulated):
         super().setup()
         self.add_current("temperature", self.unit)
         self.add_current("humidity", "%")
-        self.add_reader(
-            "action_topic", WordParser(_ACTIONS, "hvac_state", keeps=False), "action_template", "value_template"
-        )
+        self.add_reader("action_topic", WordParser(_ACTIONS, "hvac_state"), "action_template", "value_template")
         for key, name in _WORDS.items():
             self.add_value(key, name, self._parser(key, self.config.texts(f"{name}s")), self._options(name))
         self.add_power()
@@ -53,7 +51,7 @@ class Climate(Regulated):
         schema = {"type": "number", "unit": "%", **humidities}
         self.add_value(key, "target_humidity", number_parser(key), schema, step=1)
         modes: list[Value] = [mode for mode in self.config.texts("modes", _MODES) if mode in _MODES]
-        parse = WordParser({mode: mode for mode in _MODES}, "hvac_mode", keeps=False)
+        parse = WordParser({mode: mode for mode in _MODES}, "hvac_mode")
         self.add_value("hvac_mode", "mode", parse, {"values": modes})
         self.claim_shown({"temperature": "current_temperature_topic", "humidity": "current_humidity_topic",
                           "hvac_mode": "mode_state_topic", "hvac_state": "action_topic"})  # fmt: skip

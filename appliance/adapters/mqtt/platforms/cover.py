@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -12,11 +11,17 @@ from appliance.adapters.mqtt.home_assistant_classes import COVERS
 from appliance.adapters.mqtt.messages import parse_object
 from appliance.adapters.mqtt.platforms.entity import Entity
 from appliance.adapters.mqtt.platforms.intent import Intent
-from appliance.adapters.mqtt.platforms.numbers import Scale, number_parser, parse_number, plain_number
-from appliance.adapters.mqtt.platforms.payloads import UnknownValue, Update, is_unknown, read_word
+from appliance.adapters.mqtt.platforms.numbers import Scale, number_parser, plain_number, read_number
+from appliance.adapters.mqtt.platforms.payloads import (
+    UnknownValue,
+    UnknownWord,
+    Update,
+    one_of,
+    read_parts,
+    read_word,
+)
 from appliance.home.commands import Command
 from appliance.home.values import Value
-from appliance.tables.checks import is_number
 
 
 class Cover(Entity):
@@ -39,9 +44,8 @@ class Cover(Entity):
         shown = ("cover_position", self._attribute)
         self.add_reader("state_topic", Cover._parse_state, "value_template", reports=shown)
         self.add_reader("position_topic", Cover._parse_position, "position_template", reports=shown)
-        parse_tilt = number_parser(
-            "cover_tilt", partial(self._tilt.read, attribute="cover_tilt", keeps=True), keeps=True
-        )
+        self._read_tilt = partial(self._tilt.read, attribute="cover_tilt")
+        parse_tilt = number_parser("cover_tilt", self._read_tilt)
         self.add_reader("tilt_status_topic", parse_tilt, "tilt_status_template", reports=("cover_tilt",))
         steps, can_set = self._steps(), self.can("set_position")
         if self._door and steps:
@@ -62,14 +66,22 @@ class Cover(Entity):
         return tuple(each for each in actions if self.config.raw.get(f"payload_{each}", each) is not None)
 
     def _parse_state(self, text: str) -> Update:
-        keeps = self._has_position and not self._door
-        motion = (found := read_word(text, self._states, self._attribute, keeps=keeps)).get(self._attribute)
+        is_motion_only = self._has_position and not self._door
+        try:
+            found = read_word(text, self._states, self._attribute)
+        except UnknownValue as fault:
+            self.motion = ""
+            if is_motion_only:
+                raise UnknownWord(fault.text, one_of(self._states), self._attribute) from None
+            raise
+        motion = found.get(self._attribute)
         if not isinstance(motion, str):
-            return found
+            self.motion = "" if found else self.motion
+            return {} if is_motion_only else found
         before, self.motion = self.motion, motion
         if self._door:
             return {self._door: motion if motion != "stopped" else self._where_stopped()}
-        if self._has_position:
+        if is_motion_only:
             return {}
         if motion == "stopped" and before in ("opening", "closing"):
             return {"cover_position": None}  # the cover can be anywhere between open and closed
@@ -81,27 +93,23 @@ class Cover(Entity):
 
     def _parse_position(self, text: str) -> Update:
         """Parse a position, or an object with position and tilt."""
-        if text == "" or is_unknown(text):
-            return {}
         if text.startswith("{"):
             state = parse_object(text, "the position")
-            position: Any = state.get("position")
-            tilt: Any = state.get("tilt_position")
-            shown = self._parse_position(str(position)) if is_number(position) else {}
-            if not is_number(tilt):
-                return shown
-            try:
-                return {**shown, "cover_tilt": self._tilt.read(tilt, "cover_tilt", keeps=True)}
-            except UnknownValue as fault:
-                fault.update = shown
-                raise
+            position, tilt = (str(state.get(key, "")) for key in ("position", "tilt_position"))
+            return read_parts(
+                lambda: self._parse_position(position), lambda: read_number(tilt, "cover_tilt", self._read_tilt)
+            )
         is_door = self._door and (self.config.topic("state_topic") is None or self.motion == "stopped")
+        door: Update = {self._door: None} if is_door else {}
         try:
-            percent = self._scale.read(parse_number(text, "cover_position"), "cover_position")
+            found = read_number(text, "cover_position", partial(self._scale.read, attribute="cover_position"))
         except UnknownValue as fault:
-            fault.update = {"cover_position": None, **({self._door: None} if is_door else {})}
+            fault.update = {**fault.update, **door}
             raise
-        return {"cover_position": percent, **({self._door: "open" if percent else "closed"} if is_door else {})}
+        if is_door and found:
+            percent = found["cover_position"]
+            door = {self._door: None if percent is None else "open" if percent else "closed"}
+        return {**found, **door} if found else {}
 
     def _write(self, command: Command) -> Intent:
         if command.action == "stop":

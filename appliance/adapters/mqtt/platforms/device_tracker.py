@@ -66,12 +66,13 @@ class DeviceTracker(Entity):
     def _located(self, attributes: Mapping[str, Any]) -> Update:
         """Return the presence at the coordinates. Within `HOME_RADIUS_METERS`, plus the accuracy of the position, the
         person is at home."""
+        [zone] = self.more_attributes
         latitude, longitude = (stated_number(attributes.get(each)) for each in ("latitude", "longitude"))
         if latitude is None or longitude is None:
-            return {}
+            is_stated = "latitude" in attributes and "longitude" in attributes
+            return {self.main_attribute: None, zone: None} if is_stated else {}
         if not self.locale.has_coordinates:
             raise Invalid("the home has no coordinates; set latitude and longitude in [locale]")
         accuracy = max(stated_number(attributes.get("gps_accuracy")) or 0, 0)
         is_home = self.locale.distance_to(latitude, longitude) - accuracy < HOME_RADIUS_METERS
-        [zone] = self.more_attributes
         return {self.main_attribute: is_home, zone: None}

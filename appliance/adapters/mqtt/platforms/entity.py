@@ -14,7 +14,7 @@ from appliance.adapters.mqtt.fields import AnnouncedFields, is_unreadable
 from appliance.adapters.mqtt.messages import Message, Outgoing
 from appliance.adapters.mqtt.platforms.availability import announced_availability
 from appliance.adapters.mqtt.platforms.intent import Intent, Offer
-from appliance.adapters.mqtt.platforms.payloads import UnknownValue, Update
+from appliance.adapters.mqtt.platforms.payloads import UnknownWord, Update
 from appliance.adapters.mqtt.templates.template import Template
 from appliance.adapters.mqtt.templates.template_limits import TemplateFailed, ValueMissing
 from appliance.adapters.mqtt.topic_filters import is_filter
@@ -166,7 +166,7 @@ class Entity:
                     continue
                 except Exception as fault:
                     yield fault
-                    found = fault.update if isinstance(fault, UnknownValue) else None
+                    found = fault.update if isinstance(fault, UnknownWord) else None
                 if isinstance(found, EntityEvent):
                     yield found
                 elif found is not None:
@@ -178,7 +178,7 @@ class Entity:
         was_available = self.availability.is_available
         try:
             self.availability.take(filter_, message)
-        except (TemplateFailed, UnknownValue) as fault:
+        except (TemplateFailed, UnknownWord) as fault:
             yield fault
         if self.availability.is_available != was_available:
             yield None

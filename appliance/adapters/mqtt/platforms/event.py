@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from appliance.adapters.mqtt.messages import parse_object
 from appliance.adapters.mqtt.platforms.entity import Entity, EntityEvent
-from appliance.adapters.mqtt.platforms.payloads import UnknownValue, is_unknown, one_of
+from appliance.adapters.mqtt.platforms.payloads import UnknownWord, is_unknown, one_of
 from appliance.adapters.mqtt.presses import press_name
 from appliance.errors import Invalid
 from appliance.home.values import Value
@@ -40,7 +40,7 @@ class EventEntity(Entity):
         if not isinstance(name, str) or not name or name == "None":
             return None
         if self._types and name not in self._types:
-            raise UnknownValue(name, one_of(self._types), self.custom_key, {})
+            raise UnknownWord(name, one_of(self._types), self.custom_key)
         return event_of(name, {**self._source, **found})
 
     def add_source(self) -> None:

@@ -41,7 +41,7 @@ class Fan(OnOff):
         key, percent = "custom.mqtt.percentage", {"type": "percentage", "min": 0, "max": 100}
         reset = self.config.text("payload_reset_percentage", "None")
         speeds = _Speeds(*self.config.bounds("speed_range_min", "speed_range_max", 1, 100))
-        parse = number_parser(key, lambda raw: speeds.percent(speeds.checked(raw, key)), keeps=True)
+        parse = number_parser(key, lambda raw: speeds.percent(speeds.checked(raw, key)))
         self.add_value(
             key,
             "percentage",
@@ -68,7 +68,7 @@ class _Speeds(Struct, frozen=True):
 
     def checked(self, raw: float, attribute: str) -> float:
         """Return a reported speed. Speed 0 means off. Raise `UnknownValue` if the speed is far outside the range."""
-        return raw if raw == 0 else number_within(raw, self.low - 1, self.high, attribute, keeps=True)
+        return raw if raw == 0 else number_within(raw, self.low - 1, self.high, attribute)
 
     def percent(self, raw: float) -> int:
         return clamped((raw - self.low + 1) * 100 // (self.high - self.low + 1))

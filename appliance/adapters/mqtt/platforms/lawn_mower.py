@@ -22,7 +22,7 @@ class LawnMower(CommandWords):
         states = ("mowing", "paused", "docked", "returning", "error")
         self.add_reader(
             "activity_state_topic",
-            WordParser({each: each for each in states}, keeps=False),
+            WordParser({each: each for each in states}),
             "activity_value_template",
         )
         self.offer_words(_MOWER, [each for each in _MOWER if self.can(f"{each}_command")],

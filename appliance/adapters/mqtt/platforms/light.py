@@ -10,8 +10,8 @@ from msgspec import Struct, field
 from appliance.adapters.mqtt.messages import Outgoing
 from appliance.adapters.mqtt.platforms.entity import SWITCHED, Entity
 from appliance.adapters.mqtt.platforms.intent import Intent
-from appliance.adapters.mqtt.platforms.numbers import clamped, parse_number, read_number
-from appliance.adapters.mqtt.platforms.payloads import UnknownValue, Update, is_unknown, one_of
+from appliance.adapters.mqtt.platforms.numbers import clamped, read_number
+from appliance.adapters.mqtt.platforms.payloads import UnknownValue, Update, is_unknown, one_of, same_word
 from appliance.home.capabilities import CAPABILITIES
 from appliance.home.commands import Command
 from appliance.home.values import (
@@ -38,6 +38,9 @@ COLOR_OF_MODE = {
 }
 """The colour attribute of each colour mode."""
 
+MODES = (*COLOR_OF_MODE, "white", "brightness", "onoff")
+"""The modes that a light can report."""
+
 NOTATIONS: Mapping[str, tuple[tuple[str, str, float], ...]] = {
     "rgb": (("red", "r", 255), ("green", "g", 255), ("blue", "b", 255)),
     "hs": (("hue", "hue", 360), ("sat", "saturation", 100)),
@@ -47,6 +50,9 @@ NOTATIONS: Mapping[str, tuple[tuple[str, str, float], ...]] = {
 
 MAX_MIREDS = 2000
 """A reported colour temperature must be below this number of mireds."""
+
+ON_OFF: Mapping[str, Value] = {"ON": "on", "OFF": "off"}
+"""The power of a light by the words of the schemas `json` and `template`."""
 
 WHITES = ("custom.mqtt.white", "custom.mqtt.cold_white", "custom.mqtt.warm_white")
 """White channels of a light with colours, in percent: a single channel, or cold and warm white."""
@@ -148,8 +154,8 @@ class LightEntity(Entity):
         return percent_of(raw, self._scale)
 
     def parse_brightness(self, text: str) -> Update:
-        update = read_number(text, "brightness", keeps=True)
-        return {key: self.brightness_of(raw) for key, raw in update.items() if is_number(raw) and raw >= 0}
+        """Parse a brightness. A negative brightness is unknown."""
+        return read_number(text, "brightness", lambda raw: self.brightness_of(raw) if raw >= 0 else None)
 
     def raw_brightness(self, percent: int) -> int:
         return level_of(percent, self._scale)
@@ -164,12 +170,10 @@ class LightEntity(Entity):
         return 0 < raw < (65535 if self.config.flag("color_temp_kelvin") else MAX_MIREDS)
 
     def parse_temperature(self, text: str) -> Update:
-        """Parse a colour temperature. Return an empty update if the temperature is unknown or impossible."""
-        if text == "" or is_unknown(text):
-            return {}
-        if not self.is_temperature(raw := parse_number(text, "color_temperature", keeps=True)):
-            return {}
-        return {"color_temperature": self.temperature_of(raw)}
+        """Parse a colour temperature. An impossible temperature is unknown."""
+        return read_number(
+            text, "color_temperature", lambda raw: self.temperature_of(raw) if self.is_temperature(raw) else None
+        )
 
     def raw_temperature(self, value: Mapping[str, Value]) -> int:
         """Convert a canonical colour temperature to the light's own unit."""
@@ -178,7 +182,7 @@ class LightEntity(Entity):
     def mode_update(self, mode: str) -> dict[str, Value]:
         """Return the canonical mode, and None for the colour attributes of other modes."""
         kept = COLOR_OF_MODE.get(mode, "")
-        if not kept and mode not in ("white", "brightness", "onoff"):
+        if mode not in MODES:
             return {}
         ended: dict[str, Value] = {key: None for key in COLOR_OF_MODE.values() if key != kept}
         if mode not in RGB_MODES:
@@ -186,22 +190,20 @@ class LightEntity(Entity):
         shown = "rgb" if mode in RGB_MODES else None if mode in ("brightness", "onoff") else mode
         return {**ended, "color_mode": shown}
 
+    def read_mode(self, text: str) -> Update:
+        """Return the canonical mode of a reported mode. If the mode is unknown, all colours are unknown, too. Raise
+        `UnknownValue` if no light can have the mode."""
+        if (mode := same_word(text, MODES)) is not None:
+            return self.mode_update(mode)
+        unknown: Update = dict.fromkeys((*COLOR_OF_MODE.values(), "color_mode"))
+        if text == "" or is_unknown(text):
+            return unknown if text else {}
+        raise UnknownValue(text, one_of(MODES), "color_mode", unknown)
+
     def assumed(self, update: Update) -> Update:
         """Add the mode of a colour to the update, and clear the colour attributes of other modes."""
         mode = next((mode for mode, key in COLOR_OF_MODE.items() if key in update), "")
         return {**self.mode_update(mode), **update}
-
-    def power_update(self, word: str) -> dict[str, Value]:
-        """Return the power for on, off, or an unknown state. Upper and lower case are equal. Return an empty update
-        for other words."""
-        power = word.lower()
-        return {"power": power} if power in ("on", "off") else {"power": None} if is_unknown(word) else {}
-
-    def check_power(self, word: str, update: Update) -> Update:
-        """Return the update. Raise `UnknownValue` if the word for the power is unknown."""
-        if word and "power" not in update:
-            raise UnknownValue(word, one_of(("ON", "OFF")), "power", update)
-        return update
 
     def effect_update(self, name: Value) -> Update:
         """Convert the light's own name of an effect to a capability if the catalog has the effect, otherwise to a

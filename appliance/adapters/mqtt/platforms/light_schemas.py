@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import orjson
@@ -13,7 +15,9 @@ from appliance.adapters.mqtt.messages import Outgoing, parse_object
 from appliance.adapters.mqtt.platforms.entity import PayloadParser
 from appliance.adapters.mqtt.platforms.light import (
     COLOR_OF_MODE,
+    MODES,
     NOTATIONS,
+    ON_OFF,
     RGB_MODES,
     WHITES,
     LightChange,
@@ -21,7 +25,15 @@ from appliance.adapters.mqtt.platforms.light import (
     color_of,
 )
 from appliance.adapters.mqtt.platforms.numbers import parse_number, plain_number, stated_number
-from appliance.adapters.mqtt.platforms.payloads import Update, WordParser, is_unknown
+from appliance.adapters.mqtt.platforms.payloads import (
+    UnknownValue,
+    Update,
+    WordParser,
+    is_unknown,
+    read_parts,
+    read_word,
+    same_word,
+)
 from appliance.errors import Invalid
 from appliance.home.commands import Command
 from appliance.home.values import Value, clamped_kelvin
@@ -57,37 +69,45 @@ class TopicLight(LightEntity):
         self.add_reader(f"{name}_state_topic", parse, f"{name}_value_template", reports=(attribute, *more))
 
     def _parse_mode(self, text: str) -> Update:
-        if update := self.mode_update(text):
-            self._named_mode = text
-        return {**update, **self._by_notation.get(COLOR_OF_MODE.get(text, ""), {})} if update else update
+        if text:
+            self._named_mode = same_word(text, MODES) or ""
+        update = self.read_mode(text)
+        return {**update, **self._by_notation.get(COLOR_OF_MODE.get(self._named_mode, ""), {})} if update else {}
 
-    def _of_notation(self, mode: str, update: Update) -> Update:
+    def _of_notation(self, mode: str, read: Callable[[str], Update], text: str) -> Update:
         """Return a colour with the mode that it implies.
 
         If a topic reports the mode, a colour implies no mode. The colour is then used only while the reported mode is
         the colour's mode.
         """
+        if text == "":
+            return {}
+        key = COLOR_OF_MODE[mode]
+        self._by_notation.pop(key, None)
+        if (update := read(text)).get(key) is None:
+            return update
         if not self._has_mode_topic:
             return {**self.mode_update(mode), **update}
-        self._by_notation[COLOR_OF_MODE[mode]] = update
+        self._by_notation[key] = update
         named = self._named_mode or str(self.attributes.get("color_mode"))
-        return update if COLOR_OF_MODE.get(named) == COLOR_OF_MODE[mode] else {}
+        return update if COLOR_OF_MODE.get(named) == key else {}
 
     def _parse_temperature(self, text: str) -> Update:
-        update = self.parse_temperature(text)
-        return self._of_notation("color_temp", update) if update else {}
+        return self._of_notation("color_temp", self.parse_temperature, text)
 
     def parse_color(self, notation: str, text: str) -> Update:
         """Parse a list such as `255,0,64`. Up to two white values may follow the three colours."""
-        if text == "" or is_unknown(text):
-            return {}
-        key = COLOR_OF_MODE[notation]
-        parts = [parse_number(part, key, keeps=True) for part in text.split(",")[:5]]
+        return self._of_notation(notation, partial(self._color, notation), text)
+
+    def _color(self, notation: str, text: str) -> Update:
+        key, whites = COLOR_OF_MODE[notation], self._whites() if notation == "rgb" else ()
+        if is_unknown(text):
+            return dict.fromkeys((key, *whites))
+        parts = [parse_number(part, key) for part in text.split(",")[:5]]
         count = len(NOTATIONS[notation])
         if len(parts) < count or (len(parts) > count and notation != "rgb"):
-            return {}
-        whites = self.whites_update(parts[count:]) if notation == "rgb" else {}
-        return self._of_notation(notation, {**color_of(notation, parts[:count]), **whites})
+            raise UnknownValue(text, f"a list of {count} numbers", key)
+        return {**color_of(notation, parts[:count]), **(self.whites_update(parts[count:]) if whites else {})}
 
     def shows_of(self, change: LightChange) -> Update:
         return change.shows if change.name and not self._switches_on(change) else super().shows_of(change)
@@ -159,30 +179,35 @@ class JsonLight(LightEntity):
         if not text:
             return {}
         state = parse_object(text, "the state")
-        word = str(state.get("state", ""))
-        update = self.power_update(word)
-        level = stated_number(state.get("brightness"))
-        if self._has_brightness and level is not None and level >= 0:
-            update["brightness"] = self.brightness_of(level)
-        update.update(self._colors(state))
-        if "effect" in state and self.config.flag("effect", True) and self.config.texts("effect_list"):
-            update.update(self.effect_update(state["effect"]))
-        return self.check_power(word, update)
+        level = str(state.get("brightness", "")) if self._has_brightness else ""
+        return read_parts(
+            lambda: read_word(str(state.get("state", "")), ON_OFF, "power"),
+            lambda: self.parse_brightness(level),
+            lambda: self._effect(state),
+            lambda: self._colors(state),
+        )
+
+    def _effect(self, state: Mapping[str, Any]) -> Update:
+        is_shown = "effect" in state and self.config.flag("effect", True) and self.config.texts("effect_list")
+        return self.effect_update(state["effect"]) if is_shown else {}
 
     def _colors(self, state: Mapping[str, Any]) -> Update:
         mode = state.get("color_mode")
         if not isinstance(mode, str):
             mode = self._likely_mode(state)
-        update = self.mode_update(mode)
-        color, temperature = state.get("color"), self._temperature(state)
-        if mode == "color_temp" and temperature is not None:
-            update["color_temperature"] = temperature
-        elif isinstance(color, dict):
+        update: dict[str, Value] = {}
+        if mode == "color_temp" or (not mode and "color_temp" in self._modes):
+            if not {"color_temp", "color_temp_kelvin"}.isdisjoint(state):
+                update["color_temperature"] = self._temperature(state)
+        elif "color" in state and (key := COLOR_OF_MODE.get(mode)) is not None:
+            update[key] = None
+        if isinstance(color := state.get("color"), dict):
             update.update(_color(mode, color))
-        if isinstance(color, dict):
-            whites = ("c", "w") if "rgbww" in self._modes else ("w",)
-            update.update(self.whites_update([stated_number(color.get(each)) for each in whites]))
-        return update
+            keys = ("c", "w") if "rgbww" in self._modes else ("w",)
+            if not {*keys}.isdisjoint(color):
+                levels = [stated_number(color.get(each)) for each in keys]
+                update.update(self.whites_update(levels) or dict.fromkeys(self._whites()))
+        return {**self.read_mode(mode), **update}
 
     def _likely_mode(self, state: Mapping[str, Any]) -> str:
         """Return the mode of a message without a mode, if only one mode is possible."""
@@ -237,7 +262,7 @@ class TemplateLight(LightEntity):
             modes.add("rgb")
         self._modes = frozenset(modes)
         for key, attribute, parse in (
-            ("state", "power", TemplateLight._parse_power),
+            ("state", "power", WordParser(ON_OFF, "power")),
             ("brightness", "brightness", TemplateLight.parse_brightness),
             ("color_temp", "color_temperature", TemplateLight.parse_temperature),
             ("effect", "effect", TemplateLight.effect_update),
@@ -257,19 +282,19 @@ class TemplateLight(LightEntity):
         template = self.config.template(f"command_{power}_template")
         return self.has_target("command_topic") and not is_unreadable(template)
 
-    def _parse_power(self, text: str) -> Update:
-        return self.check_power(text, self.power_update(text))
-
     def parse_part(self, part: str, text: str) -> Update:
         """Parse the red, green, or blue part of a colour. The last part completes the update.
 
         An unknown colour clears the colour attribute, because lamps with white channels report white in this way.
         """
         if text:
-            self._parts[part] = None if is_unknown(text) else parse_number(text, "color_rgb", keeps=True)
+            self._parts[part] = math.nan
+            self._parts[part] = None if is_unknown(text) else parse_number(text, "color_rgb")
         parts = [self._parts.get(color) for color in ("red", "green", "blue")]
         if part != "blue" or not text:
             return {}
+        if any(each is not None and math.isnan(each) for each in parts):
+            return {"color_rgb": None}
         if None in parts:
             is_white = "color_temperature" in self.attributes or "color_temp" in self._modes
             return {"color_rgb": None, "color_mode": "color_temp" if is_white else None}

@@ -26,7 +26,7 @@ class LockEntity(Entity):
         moving = tuple(
             self.config.text(f"state_{state}", state.upper()) for state in ("locking", "unlocking", "opening")
         )
-        self.add_reader("state_topic", WordParser(words, "lock", ignored=moving, keeps=False), "value_template")
+        self.add_reader("state_topic", WordParser(words, "lock", ignored=moving), "value_template")
         self.add_offer("lock", ("lock", "unlock"), LockEntity._write)
         if "payload_open" in self.config:
             self.add_offer(self.custom_key, ("open",), LockEntity._write)

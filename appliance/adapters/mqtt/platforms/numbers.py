@@ -19,39 +19,29 @@ RANGE_TOLERANCE = 0.1
 """A number may exceed its range by this part of the range. For example, a full battery can report 104 %."""
 
 
-def read_number(
-    text: str, key: str, convert: Callable[[float], Value] | None = None, *, keeps: bool = False
-) -> Update:
-    """Return the number, converted by `convert`. An empty text changes nothing.
-
-    Raise `UnknownValue` for other texts. The attribute then becomes unknown. With `keeps`, the attribute keeps its
-    value, even if the text means an unknown value.
-    """
+def read_number(text: str, key: str, convert: Callable[[float], Value] | None = None) -> Update:
+    """Return the number, converted by `convert`. An empty text changes nothing. Raise `UnknownValue` for other
+    texts."""
     if is_unknown(text):
-        return {} if keeps else {key: None}
+        return {key: None}
     if text == "":
         return {}
-    value = parse_number(text, key, keeps=keeps)
+    value = parse_number(text, key)
     return {key: value if convert is None else convert(value)}
 
 
-def number_parser(
-    key: str, convert: Callable[[float], Value] | None = None, *, keeps: bool = False
-) -> Callable[[object, str], Update]:
-    return lambda _, text: read_number(text, key, convert, keeps=keeps)
+def number_parser(key: str, convert: Callable[[float], Value] | None = None) -> Callable[[object, str], Update]:
+    return lambda _, text: read_number(text, key, convert)
 
 
-def parse_number(text: str, attribute: str = "", *, keeps: bool = False) -> int | float:
-    """Parse a number. Return an integer if the text is an integer.
-
-    Raise `UnknownValue` for other texts. `attribute` then becomes unknown, or keeps its value with `keeps`.
-    """
+def parse_number(text: str, attribute: str = "") -> int | float:
+    """Parse a number. Return an integer if the text is an integer. Raise `UnknownValue` for other texts."""
     try:
         value = math.nan if "_" in text else float(text)  # Python accepts 1_000
     except ValueError:
         value = math.nan
     if not math.isfinite(value) or abs(value) > 1e18:
-        raise UnknownValue(text, "a number", attribute, {} if keeps else None)
+        raise UnknownValue(text, "a number", attribute)
     return int(text) if text.strip().lstrip("+-").isdigit() else value
 
 
@@ -60,7 +50,7 @@ def is_within(value: float, low: float, high: float) -> bool:
     return low - 0.5 < value <= high + (high - low) * RANGE_TOLERANCE
 
 
-def number_within(value: float, low: float, high: float, attribute: str, *, keeps: bool = False) -> float:
+def number_within(value: float, low: float, high: float, attribute: str) -> float:
     """Return a number, clamped to the range `low` to `high`. `low` may be greater than `high`.
 
     Raise `UnknownValue` if the number is far outside the range. Many devices report an unknown value as -1 or 255.
@@ -68,8 +58,13 @@ def number_within(value: float, low: float, high: float, attribute: str, *, keep
     low, high = sorted((low, high))
     if not is_within(value, low, high):
         expected = f"from {plain_number(low)} to {plain_number(high)}"
-        raise UnknownValue(str(value), expected, attribute, {} if keeps else None)
+        raise UnknownValue(str(value), expected, attribute)
     return min(max(value, low), high)
+
+
+def percentage_parser(attribute: str) -> Callable[[float], int]:
+    """Return a function that converts a number to a percentage, or raises `UnknownValue`."""
+    return lambda number: clamped(number_within(number, 0, 100, attribute))
 
 
 def measured(attribute: str, number: float, unit: str) -> dict[str, Value]:
@@ -120,9 +115,9 @@ class Scale:
         """Convert a device's number to a percentage from 0 to 100."""
         return clamped(scaled(raw, self.low, self.high, to=_PERCENT))
 
-    def read(self, raw: float, attribute: str, *, keeps: bool = False) -> int:
+    def read(self, raw: float, attribute: str) -> int:
         """Convert a reported number. Raise `UnknownValue` if the number is far outside the device's range."""
-        return self.percent(number_within(raw, self.low, self.high, attribute, keeps=keeps))
+        return self.percent(number_within(raw, self.low, self.high, attribute))
 
     def raw(self, percent: float) -> int | float:
         """Convert a percentage to the number that the device expects."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -20,16 +20,27 @@ MAX_LISTED_WORDS = 8
 """Maximum number of words that an error message lists."""
 
 
-class UnknownValue(Invalid):
-    """A message contained an unknown text for an attribute. `update` holds the values that the message changes.
-    Without `update`, the attribute becomes unknown."""
+MAX_WORD_CHARS = 200
+"""Maximum length of a word that is not announced. A longer word is cut."""
 
-    def __init__(self, text: str, expected: str, attribute: str, update: Update | None = None) -> None:
-        end = "; the value is unknown now" if update is None else ""
+
+class UnknownWord(Invalid):
+    """A message contained an unknown text. It changes no value, for example because it is the name of an event."""
+
+    def __init__(self, text: str, expected: str, attribute: str, end: str = "") -> None:
         super().__init__(f"{text[:40]!r} is not {expected}{end}")
         self.text = text[:40]
         self.attribute = attribute
-        self.update: Update = {attribute: None} if update is None else update
+        self.update: Update = {}
+
+
+class UnknownValue(UnknownWord):
+    """A message contained an unknown text for an attribute, which becomes unknown. `update` holds all values that the
+    message changes."""
+
+    def __init__(self, text: str, expected: str, attribute: str, update: Update | None = None) -> None:
+        super().__init__(text, expected, attribute, "; the value is unknown now")
+        self.update = {**(update or {}), attribute: None}
 
 
 def is_unknown(text: str) -> bool:
@@ -50,14 +61,22 @@ def same_word(text: str, words: Collection[str]) -> str | None:
     return equal[0] if len(equal) == 1 else None
 
 
-def read_word(
-    text: str, words: Mapping[str, Value], key: str, *, ignored: Collection[str] = (), keeps: bool = True
-) -> Update:
+def shown_word(given: Any, words: Collection[str]) -> Value:
+    """Return the word that equals the given text apart from case and outer white space, otherwise the text. Return
+    None for an empty or unknown text, and for a list or an object."""
+    if isinstance(given, dict | list):
+        return None
+    text = str(given)[:MAX_WORD_CHARS]
+    if text in words:
+        return text
+    return None if text == "" or is_unknown(text) else same_word(text, words) or text
+
+
+def read_word(text: str, words: Mapping[str, Value], key: str, *, ignored: Collection[str] = ()) -> Update:
     """Return the value of a word. An empty text and the ignored words change nothing. Case and outer white
     space are ignored, unless two words differ only in case.
 
-    Raise `UnknownValue` for other texts. The attribute then keeps its value if `keeps` is true, and otherwise becomes
-    unknown.
+    Raise `UnknownValue` for other texts.
     """
     if text in words:
         return {key: words[text]}
@@ -69,7 +88,27 @@ def read_word(
         return {key: words[word]}
     if same_word(text, ignored) is not None:
         return {}
-    raise UnknownValue(text, one_of(words), key, {} if keeps else None)
+    raise UnknownValue(text, one_of(words), key)
+
+
+def read_parts(*reads: Callable[[], Update]) -> Update:
+    """Return the values of all parts of a message. If several parts raise `UnknownWord`, raise the first, with the
+    values of all parts."""
+    update: dict[str, Value] = {}
+    faults: list[UnknownWord] = []
+    for read in reads:
+        try:
+            update.update(read())
+        except UnknownWord as fault:
+            faults.append(fault)
+            update.update(fault.update)
+    if not faults:
+        return update
+    faults[0].update = update
+    try:
+        raise faults[0]
+    finally:
+        faults.clear()  # break the cycle of an error and its frame
 
 
 class WordParser(Struct, frozen=True, gc=False):
@@ -78,9 +117,6 @@ class WordParser(Struct, frozen=True, gc=False):
     words: Mapping[str, Value]
     attribute: str = ""
     ignored: tuple[str, ...] = ()
-    keeps: bool = True
 
     def __call__(self, entity: Any, text: str) -> Update:
-        return read_word(
-            text, self.words, self.attribute or entity.custom_key, ignored=self.ignored, keeps=self.keeps
-        )
+        return read_word(text, self.words, self.attribute or entity.custom_key, ignored=self.ignored)

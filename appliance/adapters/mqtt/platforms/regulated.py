@@ -8,7 +8,7 @@ from functools import partial
 from appliance.adapters.mqtt.platforms.entity import Entity, PayloadParser
 from appliance.adapters.mqtt.platforms.intent import Intent
 from appliance.adapters.mqtt.platforms.numbers import measured, number_parser, plain_number
-from appliance.adapters.mqtt.platforms.payloads import Update, is_unknown
+from appliance.adapters.mqtt.platforms.payloads import Update, shown_word
 from appliance.home.commands import Command
 from appliance.home.values import Value
 
@@ -72,11 +72,9 @@ class Regulated(Entity):
 
 
 def text_parser(attribute: str, options: tuple[str, ...]) -> PayloadParser:
-    """Return a parser of texts. A word in `UNKNOWN` makes the attribute unknown unless the word is an option."""
+    """Return a parser of words that need not be announced."""
 
     def parse(_: Entity, text: str) -> Update:
-        if is_unknown(text) and text not in options:
-            return {attribute: None}
-        return {attribute: text[:200]} if text else {}
+        return {attribute: shown_word(text, options)} if text else {}
 
     return parse

@@ -7,7 +7,7 @@ from functools import partial
 
 from appliance.adapters.mqtt.home_assistant_classes import SENSORS
 from appliance.adapters.mqtt.platforms.entity import Entity
-from appliance.adapters.mqtt.platforms.numbers import clamped, measured, number_within, read_number
+from appliance.adapters.mqtt.platforms.numbers import measured, percentage_parser, read_number
 from appliance.adapters.mqtt.platforms.payloads import Update, is_unknown, read_word
 from appliance.home.values import Value
 
@@ -79,7 +79,7 @@ class Sensor(Entity):
     def _measurement(self, key: str, number: float) -> Value:
         """Convert a measured number to a value of the capability. Without a capability, return the number."""
         if key == "battery":
-            return clamped(number_within(number, 0, 100, key))
+            return percentage_parser(key)(number)
         if key == "illuminance":
             return round(number) if number >= 0 else None  # some sensors report -1 without a measurement
         if key == "wind_direction":

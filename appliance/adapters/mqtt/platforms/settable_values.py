@@ -93,7 +93,7 @@ class Select(SettableValue):
 
     def parse(self, text: str) -> Update:
         words = {"None": None, **{option: option[:1000] for option in self.config.texts("options")}}
-        return {} if is_unknown(text) and text not in words else read_word(text, words, self.custom_key)
+        return read_word(text, words, self.custom_key)
 
 
 _EXAMPLES = {"date": "2026-11-23", "time": "07:30:00", "datetime": "2026-11-23T07:30:00+01:00"}

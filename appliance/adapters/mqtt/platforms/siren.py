@@ -6,7 +6,7 @@ import orjson
 
 from appliance.adapters.mqtt.messages import parse_object
 from appliance.adapters.mqtt.platforms.intent import Intent
-from appliance.adapters.mqtt.platforms.payloads import Update, read_word
+from appliance.adapters.mqtt.platforms.payloads import Update, read_parts, read_word
 from appliance.adapters.mqtt.platforms.switch import OnOff
 from appliance.home.values import Value
 
@@ -49,7 +49,7 @@ class Siren(OnOff):
             more = {f"custom.mqtt.{key}": state[key] for key in ("tone", "duration", "volume_level") if key in state}
             text = str(state.get("state", ""))
         words = {state: action == "on" for state, action in self.states.items()}
-        return {**more, **read_word(text, words, self.custom_key)}
+        return read_parts(lambda: more, lambda: read_word(text, words, self.custom_key))
 
     def _write(self, action: str, **extra: Value) -> Intent:
         """Return the payload for on or off, rendered by the command template, or as JSON with the additional

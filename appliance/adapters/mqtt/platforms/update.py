@@ -37,11 +37,12 @@ class UpdateEntity(Entity):
             state = text
         if isinstance(state, dict):
             self._note_progress(state)
-            return self._show(installed=state.get("installed_version"), latest=state.get("latest_version"))
-        return self._show(installed=text)
+            keys = {"installed": "installed_version", "latest": "latest_version"}
+            return self._show(**{name: state[key] for name, key in keys.items() if key in state})
+        return self._show(installed=text) if text else {}
 
     def _parse_latest(self, text: str) -> Update:
-        return self._show(latest=text)
+        return self._show(latest=text) if text else {}
 
     def _note_progress(self, state: Mapping[str, Any]) -> None:
         """Store the progress of an installation in percent."""
@@ -54,7 +55,8 @@ class UpdateEntity(Entity):
             self._versions.pop("progress", None)
 
     def _show(self, **versions: Value) -> Update:
-        self._versions |= {
-            name: str(version)[:100] for name, version in versions.items() if version not in NO_VERSIONS
-        }
-        return {self.custom_key: dict(self._versions)} if self._versions else {}
+        for name, version in versions.items():
+            self._versions.pop(name, None)
+            if version not in NO_VERSIONS:
+                self._versions[name] = str(version)[:100]
+        return {self.custom_key: dict(self._versions) or None}

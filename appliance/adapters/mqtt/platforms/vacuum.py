@@ -9,8 +9,8 @@ from appliance.adapters.mqtt.messages import parse_object
 from appliance.adapters.mqtt.platforms.command_words import CommandWords
 from appliance.adapters.mqtt.platforms.entity import shows_one_of
 from appliance.adapters.mqtt.platforms.intent import Intent
-from appliance.adapters.mqtt.platforms.numbers import clamped, is_within, stated_number
-from appliance.adapters.mqtt.platforms.payloads import Update
+from appliance.adapters.mqtt.platforms.numbers import percentage_parser, read_number
+from appliance.adapters.mqtt.platforms.payloads import Update, read_parts, shown_word
 from appliance.errors import Invalid
 from appliance.home.commands import Command
 from appliance.home.values import Value
@@ -24,6 +24,9 @@ _VACUUM: Mapping[str, tuple[str, ...]] = {
     "locate": (),
 }
 """Commands of a vacuum cleaner, and the states that confirm them."""
+
+_STATES = ("cleaning", "docked", "paused", "idle", "returning", "error")
+"""The standard states. A vacuum cleaner may report other states."""
 
 _SEGMENTS, _MAX_SEGMENTS = "custom.mqtt.segments", 100
 """The attribute with the names of the map's segments by id, and the maximum number of segments."""
@@ -85,14 +88,11 @@ class Vacuum(CommandWords):
     def _parse(self, text: str) -> Update:
         state = parse_object(text, "the state")
         update: dict[str, Value] = {}
-        if isinstance(state.get("state"), str):
-            update[self.custom_key] = state["state"][:100]
-        elif "state" in state and state["state"] is None:
-            update[self.custom_key] = None
-        if isinstance(state.get("fan_speed"), str):
-            update["custom.mqtt.fan_speed"] = state["fan_speed"][:100]
-        if (level := stated_number(state.get("battery_level"))) is not None:
-            update["battery"] = clamped(level) if is_within(level, 0, 100) else None
+        if "state" in state:
+            update[self.custom_key] = shown_word(state["state"], _STATES)
+        if "fan_speed" in state:
+            update["custom.mqtt.fan_speed"] = shown_word(state["fan_speed"], self.config.texts("fan_speed_list"))
         if isinstance(segments := state.get("segments"), dict) and self.more_attributes:
             update[_SEGMENTS] = {id_[:40]: str(name)[:100] for id_, name in [*segments.items()][:_MAX_SEGMENTS]}
-        return update
+        level = str(state.get("battery_level", ""))
+        return read_parts(lambda: read_number(level, "battery", percentage_parser("battery")), lambda: update)

@@ -44,7 +44,7 @@ class Valve(Entity):
             state = parse_object(text, "the state")
             text = str(state.get("position" if self._reports_position else "state", ""))
         if not self._reports_position:
-            return read_word(text, self._states, self.custom_key, keeps=False)
+            return read_word(text, self._states, self.custom_key)
         read = partial(self._scale.read, attribute=self.custom_key)
         return {} if text in self._states else read_number(text, self.custom_key, read)
 

@@ -7,10 +7,11 @@ from typing import Any
 
 from appliance.adapters.mqtt.messages import Outgoing, parse_object
 from appliance.adapters.mqtt.platforms.light import LightChange, LightEntity, color_of
-from appliance.adapters.mqtt.platforms.payloads import Update
+from appliance.adapters.mqtt.platforms.payloads import Update, read_parts, read_word
 from appliance.adapters.mqtt.tasmota.announcements import CCT, RGB, RGBCCT, RGBW
 from appliance.errors import Invalid
 from appliance.home.commands import Command
+from appliance.home.values import Value
 from appliance.tables.checks import is_number
 
 SCHEMES = ("Solid", "Wake up", "Cycle up", "Cycle down", "Random")
@@ -55,18 +56,16 @@ class TasmotaLight(LightEntity):
             state = parse_object(text, "the state")
         except Invalid:
             return {}  # with SetOption4, the same topic also contains a plain word for the power
-        update: dict[str, Any] = {}
-        power = next((state[key] for key in self._power_keys if key in state), None)
-        words = {self.payload("on"): "on", self.payload("off"): "off"}
-        if power in words:
-            update["power"] = words[power]
-        level: Any = state.get(self.config.text("dimmer_key"))
-        if self._has_brightness and is_number(level):
-            update["brightness"] = self.brightness_of(level)
-        update |= self._colors(state)
-        if self.effect_names and isinstance(scheme := state.get("Scheme"), int):
-            update |= self._scheme(scheme)
-        return update
+        power = next((str(state[key]) for key in self._power_keys if key in state), "")
+        words: dict[str, Value] = {self.payload("on"): "on", self.payload("off"): "off"}
+        level = str(state.get(self.config.text("dimmer_key"), "")) if self._has_brightness else ""
+        scheme = state.get("Scheme")
+        return read_parts(
+            lambda: read_word(power, words, "power"),
+            lambda: self.parse_brightness(level),
+            lambda: self._colors(state),
+            lambda: self._scheme(scheme) if self.effect_names and isinstance(scheme, int) else {},
+        )
 
     def _scheme(self, number: int) -> Update:
         name = SCHEMES[number] if 0 <= number < len(SCHEMES) else f"Scheme {number}"
@@ -85,8 +84,9 @@ class TasmotaLight(LightEntity):
         if "color_temp" in self._modes and (is_white or "hs" not in self._modes or (color is None and white is None)):
             if is_number(mired) and self.is_temperature(mired):
                 return {**self.mode_update("color_temp"), "color_temperature": self.temperature_of(mired)}
-        elif "hs" in self._modes and color is not None:
-            return {**self.mode_update("hs"), **color_of("hs", color)}
+            return {"color_temperature": None} if "CT" in state else {}
+        if "hs" in self._modes and "HSBColor" in state:
+            return {"color_hs": None} if color is None else {**self.mode_update("hs"), **color_of("hs", color)}
         return {}
 
     def shows_of(self, change: LightChange) -> Update:

@@ -181,8 +181,7 @@ class Observation(Struct, frozen=True, kw_only=True):
 
     - `attributes`: the canonical attributes without `state`.
     - `is_available`: false if the device exists, but its bridge or broker cannot reach the device.
-    - `wrong`: a sentence for each attribute with an unreadable value. The device keeps its earlier values of these
-      attributes.
+    - `wrong`: a sentence for each attribute with an unreadable value. The values of these attributes are unknown.
     - `kept`: attributes with stored values that the device has not reported since the hub's start.
     - `pushed`: attributes that the device has just sent by itself; their values are neither polled nor retained.
     """

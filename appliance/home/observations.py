@@ -49,16 +49,14 @@ def check_attributes(seen: Any, known: Mapping[str, Value], dropped: Dropped) ->
 def device_after(before: Device, seen: Observation, state: str, now: datetime, dropped: Dropped) -> Device:
     """Return the device after the observation, with this `state`. Raise `Invalid` for an unknown kind.
 
-    For each other invalid part, add the reason to `dropped`. A dropped attribute keeps its value. If the observation
-    has no name or no info, the device keeps its earlier name or info. Parts that have not changed remain the same
+    For each other invalid part, add the reason to `dropped`. A dropped attribute is unknown. If the observation has
+    no name or no info, the device keeps its earlier name or info. Parts that have not changed remain the same
     objects.
     """
     if not isinstance(seen.kind, DeviceKind):
         raise Invalid(f"kind must be one of {', '.join(DeviceKind)}, not {format_value(seen.kind)}")
     dropped.update(seen.wrong)
     attributes = {**check_attributes(seen.attributes, before.attributes, dropped), "state": state}
-    if dropped:
-        attributes = {key: before.attributes[key] for key in dropped if key in before.attributes} | attributes
     is_as_before = attributes == before.attributes
     metadata, name, info, commands = before.metadata, before.vendor_name, before.info, before.commands
     if seen.vendor_specific != metadata.vendor_specific:

@@ -140,16 +140,17 @@ class Registry:
     def update_attributes(self, adapter: str, device_id: str, attributes: Mapping[str, Value]) -> None:
         """Apply attributes that a device sent by itself, and leave its other attributes unchanged.
 
-        The value None removes an attribute. The device becomes online. Unknown devices are ignored, because they need
-        a complete observation first.
+        The value None and an invalid value remove an attribute. The device becomes online. Unknown devices are
+        ignored, because they need a complete observation first.
         """
         if device_id not in self.ids_of(adapter):
             return
         device = self._devices[device_id]
         dropped: Dropped = {}
-        gone = [name for name, value in attributes.items() if value is None]
         stated = {name: value for name, value in attributes.items() if value is not None}
         valid = check_attributes(stated, device.attributes, dropped)
+        unread = attributes.keys() - valid.keys() - {"state"}
+        gone = [name for name in unread if name in device.attributes or attributes[name] is None]
         self._dropped.publish(adapter, device_id, dropped)
         self._unavailable.discard(device_id)
         now = self._clock.now()

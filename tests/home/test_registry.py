@@ -85,12 +85,14 @@ def report(*observations: Observation, adapter: str = "a", also: Iterable[str] =
 
 
 class TestReports:
-    def test_a_dropped_attribute_keeps_its_value(self) -> None:
+    def test_a_dropped_attribute_is_unknown(self) -> None:
         home = Home(report(seen(power="on", brightness=30)))
         home.registry.apply(report(seen(power="off", brightness=3000, nonsense=1)))
-        assert home.device().attributes == {"power": "off", "brightness": 30, "state": "online"}
-        home.registry.apply(report(seen(power="off")))
         assert home.device().attributes == {"power": "off", "state": "online"}
+        home.registry.apply(report(replace(seen(brightness=30), wrong={"power": "cannot be read"})))
+        assert home.device().attributes == {"brightness": 30, "state": "online"}
+        home.registry.update_attributes("a", "a:1", {"brightness": "bright", "power": "on", "state": "lost"})
+        assert home.device().attributes == {"power": "on", "state": "online"}
 
     def test_unchanged_values_are_the_same_object(self) -> None:
         home = Home(report(seen(power="on")))

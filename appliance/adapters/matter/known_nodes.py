@@ -83,7 +83,8 @@ class KnownNodes:
 
     def take(self, node: Node) -> list[str]:
         """Assign a target to each device of the node, within the limits. At the limits, the earlier nodes keep
-        their targets. Return the ids of devices that the node no longer has."""
+        their targets, and the values of a known node become unknown. Return the ids of devices that the node no
+        longer has."""
         known = self.by_id.get(node.id)
         former = () if known is None else known.ids
         endpoints = [each for _, each in sorted(node.endpoints.items()) if is_device(each)]
@@ -91,6 +92,9 @@ class KnownNodes:
         is_full = known is None and (len(self.by_id) >= MAX_NODES or (endpoints and room == 0))
         if is_full or not self._has_room(node.size, 0 if known is None else known.size):
             self.rejected += max(len(endpoints), 1)
+            if known is not None:
+                known.node.forget_values()
+                self._count(known, known.node.size)
             return []
         self.rejected += max(len(endpoints) - room, 0)
         if known is None:
@@ -112,14 +116,17 @@ class KnownNodes:
         return [device_id for device_id in former if device_id not in targets]
 
     def set(self, known: KnownNode, at: Path, value: Any) -> bool:
-        """Set an attribute if the hub reads it and has room for it. Return whether this happened."""
+        """Set an attribute if the hub reads it. Without room for the value, an attribute that has a value becomes
+        unknown. Return whether the attribute was set."""
         node = known.node
         if not node.reads(at):
             return False
         growth = node.growth(at, value)
         if not self._has_room(node.size + growth, node.size):
             self.rejected += 1
-            return False
+            if node.value_at(at) is None:
+                return False
+            value, growth = None, node.growth(at, None)
         node.set(at, value, growth)
         self._count(known, node.size)
         return True

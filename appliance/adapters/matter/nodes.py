@@ -13,6 +13,8 @@ from appliance.home.model import Info
 DESCRIPTOR, BASIC, BRIDGED, FIXED_LABEL, USER_LABEL = 29, 40, 57, 64, 65
 """Clusters that contain the types and names of an endpoint."""
 
+_DESCRIPTIONS = {DESCRIPTOR, BASIC, BRIDGED, FIXED_LABEL, USER_LABEL}
+
 ROOT_ENDPOINT, AGGREGATOR_TYPE = 0, 14
 
 FEATURES, ACCEPTED_COMMANDS = 65532, 65529
@@ -135,6 +137,15 @@ class Node:
         if values is None:
             return _CLUSTER_BYTES + _size_of(value)
         return _size_of(value) - (_size_of(values[attribute]) if attribute in values else 0)
+
+    def forget_values(self) -> None:
+        """Make the values of all devices unknown. The descriptions of the devices and of their commands remain."""
+        for number, endpoint in self.endpoints.items():
+            for cluster in endpoint.clusters.keys() - _DESCRIPTIONS:
+                for attribute in endpoint.clusters[cluster]:
+                    if attribute < _FIRST_GLOBAL:
+                        at = (number, cluster, attribute)
+                        self.set(at, None, self.growth(at, None))
 
     def remove(self, number: int) -> None:
         removed = self.endpoints.pop(number, Endpoint(number))

@@ -14,7 +14,8 @@ from appliance.adapters.adapter_runner import AdapterRunner
 from appliance.adapters.device_http.session import DeviceSession
 from appliance.adapters.dispatch import Outcome, Status
 from appliance.adapters.matter.adapter import MatterAdapter
-from appliance.adapters.matter.clusters import READ_CLUSTERS
+from appliance.adapters.matter.clusters import READ_CLUSTERS, read
+from appliance.adapters.matter.commands import command_specs_of
 from appliance.adapters.matter.kind import MATTER, Matter
 from appliance.adapters.matter.known_nodes import MAX_BYTES, MAX_DEVICES, MAX_NODE_BYTES, KnownNodes
 from appliance.adapters.matter.nodes import Node
@@ -202,6 +203,31 @@ async def test_the_attributes_of_a_node_are_limited() -> None:
         await it.vendor.set(1, "1/6/0", value=True)
         await until(lambda: it.device.attributes["power"] == "on")
         assert _live(it).rejected == 20 - MAX_NODE_BYTES // len(large)
+
+
+async def test_a_rejected_update_makes_the_value_unknown() -> None:
+    async with trial(SUBJECT) as it:
+        for wrong in ("on", {"0": True}, [True], 2):
+            await it.vendor.set(1, "1/6/0", value=True)
+            await until(lambda: it.device.attributes.get("power") == "on")
+            await it.vendor.set(1, "1/6/0", wrong)
+            await until(lambda: "power" not in it.device.attributes)
+
+
+def test_a_value_without_room_is_unknown() -> None:
+    nodes, large = KnownNodes("matter"), "x" * MAX_NODE_BYTES
+    described = simulated_node(1, "Lamp", LAMP)
+    described["attributes"]["1/6/0"] = True
+    nodes.take(Node(described, READ_CLUSTERS))
+    target = nodes.targets["matter:sim-1:1"]
+    specs = command_specs_of(target.endpoint)
+    assert not nodes.set(nodes.by_id[1], (1, 6, 10), large)
+    assert nodes.set(nodes.by_id[1], (1, 6, 0), large)
+    assert "power" not in read(target.endpoint, None)[0] and "brightness" in read(target.endpoint, None)[0]
+    described["attributes"]["1/6/10"] = large
+    nodes.take(Node(described, READ_CLUSTERS))
+    assert (read(target.endpoint, None), nodes.rejected) == (({}, {}), 3)
+    assert command_specs_of(target.endpoint) == specs
 
 
 def test_the_attributes_of_all_nodes_are_limited() -> None:

@@ -165,7 +165,9 @@ async def test_a_script_publishes_on_the_broker_except_below_the_discovery_prefi
             ({"topic": "homeassistant/x/config", "payload": ""}, "must not be below homeassistant/"),
             ({"topic": "$SYS/x"}, "topic must be a text that has no wildcards"),
             ({"topic": "note/+"}, "topic must be a text that has no wildcards"),
-            ({"topic": "note/b", "qos": 3}, "qos must be 0, 1 or 2, not 3"),
+            ({"topic": "note/b", "payload": "x", "qos": 3}, "qos must be 0, 1 or 2, not 3"),
+            ({"topic": "note/a", "retain": True}, "payload is missing"),
+            ({"topic": "note/a", "payload": None, "retain": True}, "payload is missing"),
             ({"topic": "note/b", "retained": True}, "'retained' is not a field"),
         ):
             if refusal is None:

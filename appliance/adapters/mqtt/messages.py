@@ -115,8 +115,7 @@ class Message:
 def outgoing_of(raw: Mapping[str, Any], refused_prefixes: Iterable[str]) -> Outgoing:
     """Parse `{topic, payload, retain?, qos?}`. Raise `Invalid`.
 
-    A payload other than text is published as JSON, and a missing payload as an empty message. Topics below the
-    refused prefixes are invalid.
+    A payload other than text is published as JSON. Topics below the refused prefixes are invalid.
     """
     if unknown := sorted(raw.keys() - {"topic", "payload", "retain", "qos"}):
         raise Invalid(f"'{unknown[0]}' is not a field of a message; the fields are topic, payload, retain, and qos")
@@ -133,7 +132,9 @@ def outgoing_of(raw: Mapping[str, Any], refused_prefixes: Iterable[str]) -> Outg
         raise Invalid(f"retain must be true or false, not {format_value(retain)}")
     if isinstance(qos, bool) or qos not in (0, 1, 2):
         raise Invalid(f"qos must be 0, 1 or 2, not {format_value(qos)}")
-    text = payload if isinstance(payload, str) else "" if payload is None else orjson.dumps(payload).decode()
+    if payload is None:
+        raise Invalid('payload is missing; use "" for an empty message, which clears a retained message')
+    text = payload if isinstance(payload, str) else orjson.dumps(payload).decode()
     if len(text.encode(errors="replace")) > MAX_MQTT_PAYLOAD_BYTES:
         raise Invalid(f"payload must be no larger than {MAX_MQTT_PAYLOAD_BYTES // 1024} KiB")
     return Outgoing(topic, text, int(qos), retain)

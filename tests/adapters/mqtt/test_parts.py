@@ -21,7 +21,7 @@ from appliance.adapters.mqtt.announcements.announced_devices import AnnouncedDev
 from appliance.adapters.mqtt.announcements.discovery import BIRTH_SECS, RETURN_SECS, Phase
 from appliance.adapters.mqtt.fields import parse_templates
 from appliance.adapters.mqtt.inbox import CROWDED, MAX_MESSAGES, TURN_BYTES, Inbox
-from appliance.adapters.mqtt.messages import Outgoing, Received
+from appliance.adapters.mqtt.messages import Outgoing, Received, outgoing_of
 from appliance.adapters.mqtt.out.discovery_payloads import hub_payload
 from appliance.adapters.mqtt.out.topics import HubTopics, discovery_id
 from appliance.adapters.mqtt.pending_command import SUPPRESS_SECS
@@ -501,3 +501,21 @@ def test_large_messages_and_configurations_are_processed_in_steps(clock: Virtual
     assert len(list(loop.processor.process(Received("x", b"1", is_retained=False)))) == 149
     templates = {f"a{number}": "{{ value }}" + "x" * 600 + str(number) for number in range(20)}
     assert len(list(parse_templates({"components": {"a": templates}}))) == 20
+
+
+@each_row(
+    ("raw", "sent"),
+    [
+        ({"topic": "a", "payload": ""}, ""),
+        ({"topic": "a", "payload": False}, "false"),
+        ({"topic": "a", "payload": {"on": True}}, '{"on":true}'),
+        ({"topic": "a"}, None),
+        ({"topic": "a", "payload": None}, None),
+    ],
+)
+def test_only_an_explicit_empty_payload_is_an_empty_message(raw: dict[str, Any], sent: str | None) -> None:
+    if sent is None:
+        with pytest.raises(Invalid, match="payload is missing"):
+            outgoing_of({**raw, "retain": True}, ())
+    else:
+        assert outgoing_of({**raw, "retain": True}, ()) == Outgoing("a", sent, retain=True)

@@ -12,7 +12,6 @@ from appliance.adapters.mqtt.home_assistant_classes import DANGERS
 from appliance.adapters.mqtt.platforms.binary_sensor import BinarySensor
 from appliance.adapters.mqtt.platforms.entity import Entity
 from appliance.adapters.mqtt.platforms.intent import Offer
-from appliance.adapters.mqtt.platforms.sensor import Sensor
 from appliance.home.command_specs import CommandSpec
 from appliance.home.model import DeviceKind, Info, Observation
 from appliance.home.values import Value
@@ -144,12 +143,8 @@ class MqttDevice(Struct):
     @property
     def units(self) -> dict[str, Value]:
         """The units of attributes whose values are plain numbers."""
-        units = {
-            entity.custom_key: entity.unit
-            for entity in self.entities
-            if isinstance(entity, Sensor) and not entity.claims
-        }
-        return {attribute: unit for attribute, unit in units.items() if unit}
+        units = (each for entity in self.entities for each in entity.units.items())
+        return {attribute: unit for attribute, unit in units if unit}
 
     @property
     def alarms(self) -> list[Value]:

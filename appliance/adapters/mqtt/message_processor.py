@@ -140,6 +140,11 @@ class MessageProcessor:
         if pending is not None:
             pending.check(update, entity)
 
+    def end_unit(self, device: MqttDevice, entity: Entity) -> None:
+        """End the values of an entity whose unit has changed. The earlier messages have the earlier unit."""
+        self.changed.set_values(device, entity, entity.end_unit())
+        self._newest.end_for(entity.announcement.key, [each.filter for each in entity.readers])
+
     def tick(self) -> None:
         """Expire values, switch sensors off after their delay, release held-back states, and publish picture
         events."""
@@ -189,7 +194,9 @@ class MessageProcessor:
             message = self._message(Received(received.topic, received.payload, is_retained=True)) if routes else None
             for filter_, device, entity in routes:
                 if message is not None:
+                    entity.has_old_unit = self._newest.is_outdated_for(entity.announcement.key, received.topic)
                     self._take_message(message, filter_, device, entity)
+                    entity.has_old_unit = False
                 yield
             yield
         for device in devices:

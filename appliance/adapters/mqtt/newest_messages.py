@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from appliance.adapters.mqtt.messages import Message, Received
+from appliance.adapters.mqtt.topic_filters import matches
 from appliance.errors import Invalid
 
 MAX_REMEMBERED_BYTES = 16 * 1024 * 1024
@@ -31,6 +32,7 @@ class NewestMessages:
         self._by_topic: dict[str, Received] = {}
         self._bytes = 0
         self._versions: dict[str, tuple[int, int]] = {}
+        self._outdated: dict[str, set[str]] = {}  # keys of entities by topic
 
     def __len__(self) -> int:
         return len(self._by_topic)
@@ -39,12 +41,25 @@ class NewestMessages:
         """Return the messages in the order of arrival."""
         return [*self._by_topic.values()]
 
+    def end_for(self, key: str, filters: Collection[str]) -> None:
+        """Record that the present messages at these filters are outdated for the entity with this key."""
+        levels = [each.split("/") for each in filters]
+        for topic in self._by_topic:
+            given = topic.split("/")
+            if any(matches(each, given) for each in levels):
+                self._outdated.setdefault(topic, set()).add(key)
+
+    def is_outdated_for(self, key: str, topic: str) -> bool:
+        return key in self._outdated.get(topic, ())
+
     def add(self, received: Received) -> None:
+        self._outdated.pop(received.topic, None)
         older = self._by_topic.pop(received.topic, None)
         self._bytes += received.size - (0 if older is None else older.size)
         self._by_topic[received.topic] = received
         while self._bytes > MAX_REMEMBERED_BYTES:
             oldest = next(iter(self._by_topic))
+            self._outdated.pop(oldest, None)
             self._bytes -= self._by_topic.pop(oldest).size
 
     def forget(self, topics: Iterable[str]) -> Iterator[None]:
@@ -53,6 +68,7 @@ class NewestMessages:
             if (received := self._by_topic.pop(topic, None)) is not None:
                 self._bytes -= received.size
             self._versions.pop(topic, None)
+            self._outdated.pop(topic, None)
             yield
         self._by_topic = dict(self._by_topic)  # a dictionary shrinks only when it is copied
 

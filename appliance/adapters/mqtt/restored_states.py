@@ -64,7 +64,12 @@ class RestoredStates:
         attributes = {**known.attributes, **(shown.attributes if shown is not None else {})}
         seen_at = known.last_seen if self._stopped_at is None else max(known.last_seen, self._stopped_at)
         age = (self._clock.now() - seen_at).total_seconds()
+        listed = known.metadata.vendor_specific.get("units")
+        units = listed if isinstance(listed, dict) else {}
         for entity in device.entities:
+            for key, unit in entity.units.items():
+                if unit and units.get(key, unit) != unit:
+                    attributes.pop(key, None)  # the stored number has another unit
             if not 0 < entity.expire_after <= age and entity.restore(attributes):
                 self._deadlines.set(device, entity, age)
             if entity.attributes:

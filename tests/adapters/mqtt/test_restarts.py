@@ -19,6 +19,7 @@ from appliance.home.registry import Registry
 from tests.adapters.mqtt.table import announce, config, message_loop, rebuild, receive
 from tests.fakes.clock import VirtualClock
 from tests.fakes.context import context_of
+from tests.fakes.rows import each_row
 
 VALUE = {"custom.mqtt.x": 21, "custom.mqtt.y": 21}
 
@@ -138,3 +139,68 @@ def test_a_new_announcement_keeps_the_availability_and_repeats_no_event(componen
     announce(loop, config(f"{component}/x", name="new", **keys))
     assert loop.announced.devices["mqtt:x"].is_available
     assert [each for each in happened if isinstance(each, events.DeviceEvent)] == before
+
+
+DEVICE = {"device": {"identifiers": ["d"]}}
+UNITS: list[tuple[str, dict[str, Any], dict[str, Any], str, Any, str, Any]] = [
+    ("sensor", {"state_topic": "s", "device_class": "temperature"}, {"unit_of_measurement": "°F"}, "temperature",
+     {"value": 68, "unit": "°F"}, "°C", {"value": 68, "unit": "°C"}),
+    ("sensor", {"state_topic": "s"}, {"unit_of_measurement": "W"}, "custom.mqtt.x", None, "kW", 68),
+    ("number", {"state_topic": "s", "command_topic": "c"}, {"unit_of_measurement": "W"}, "custom.mqtt.x", None, "kW",
+     68),
+    ("sensor", {"state_topic": "s", "device_class": "power"}, {"unit_of_measurement": "W"}, "power_consumption",
+     {"value": 68, "unit": "W"}, "W", {"value": 68, "unit": "W"}),
+    ("climate", {"current_temperature_topic": "s"}, {"temperature_unit": "F"}, "temperature",
+     {"value": 68, "unit": "°F"}, "C", {"value": 68, "unit": "°C"}),
+    ("climate", {"temperature_low_state_topic": "s"}, {"temperature_unit": "F"},
+     "custom.mqtt.target_temperature_low", None, "C", 68),
+]  # fmt: skip
+"""Each row: the component, its keys, the key with the first unit, the attribute, its value after a change of the
+unit, the second unit, and the value after the next message."""
+
+
+@each_row(("component", "keys", "unit", "attribute", "kept", "next_unit", "after"), UNITS)
+def test_a_new_unit_does_not_apply_to_earlier_values(
+    component: str, keys: dict[str, Any], unit: dict[str, str], attribute: str, kept: Any, next_unit: str, after: Any
+) -> None:
+    def shown() -> Any:
+        return loop.announced.devices["mqtt:d"].attributes.get(attribute)
+
+    def take_config(**fields: Any) -> None:
+        sent = config(f"{component}/x", unique_id="x", **DEVICE, **fields)
+        deque(loop.discovery.process(Received(sent.topic, sent.payload, is_retained=True)), maxlen=0)
+
+    loop = message_loop()
+    take_config(**keys, **unit)
+    deque(loop.processor.publish_rebuilt(rebuild(loop.announced)), maxlen=0)
+    receive(loop, "s", b"68")
+    before = shown()
+    assert before is not None
+    changed = dict.fromkeys(unit, next_unit)
+    take_config(**keys, **changed)
+    assert shown() == kept
+    deque(loop.processor.publish_rebuilt(rebuild(loop.announced)), maxlen=0)
+    assert shown() == kept
+    take_config(**keys, **changed, name="Renamed")
+    deque(loop.processor.publish_rebuilt(rebuild(loop.announced)), maxlen=0)
+    assert shown() == kept
+    receive(loop, "s", b"68")
+    assert shown() == after
+    take_config(**keys, **unit)
+    receive(loop, "s", b"68")
+    deque(loop.processor.publish_rebuilt(rebuild(loop.announced)), maxlen=0)
+    assert shown() == before, "a message between an announcement and the rebuild has the new unit"
+
+
+async def test_a_unit_that_changed_while_the_hub_was_off_ends_a_stored_number(
+    session: DeviceSession, clock: VirtualClock
+) -> None:
+    hub = RestartingHub(session, clock)
+    hub.receive("x", b"21")
+    assert hub.shown["custom.mqtt.x"] == 21
+    hub.restart()
+    assert hub.shown["custom.mqtt.x"] == 21
+    keys = {"device": {"identifiers": ["x"]}, "state_topic": "x", "unit_of_measurement": "km"}
+    hub._configs = [config(f"sensor/{name}", unique_id=name, **keys) for name in ("x", "y")]
+    hub.restart()
+    assert "custom.mqtt.x" not in hub.shown

@@ -38,6 +38,11 @@ class DeviceFacts(Struct, frozen=True, kw_only=True, gc=False):
     via_device: str = ""
 
 
+SPELLED_UNITS = {"C": "°C", "F": "°F", "ºC": "°C", "ºF": "°F", "℃": "°C", "℉": "°F", "lux": "lx", "Lux": "lx",
+                 "kwh": "kWh", "KWh": "kWh", "Kwh": "kWh"}  # fmt: skip
+"""Standard units by the spellings that some devices use."""
+
+
 class DiscoveryProtocol(Enum):
     """The protocol of a configuration."""
 
@@ -68,6 +73,14 @@ class Announcement(Struct, frozen=True, kw_only=True, gc=False):
         """The announced `unique_id`, or an empty string."""
         unique_id = self.config.get("unique_id")
         return str(unique_id)[:250] if isinstance(unique_id, str | int) else ""
+
+    @property
+    def unit(self) -> str:
+        """The announced unit of the entity's numbers, or an empty string."""
+        if self.component in ("climate", "water_heater"):
+            return "°F" if str(self.config.get("temperature_unit")).upper().startswith("F") else "°C"
+        unit = str(self.config.get("unit_of_measurement") or "")
+        return SPELLED_UNITS.get(unit, unit)
 
     @property
     def is_main(self) -> bool:

@@ -43,11 +43,13 @@ class AnnouncementStore:
     """The newest configuration at each topic, and the announcements in these configurations.
 
     `device_ids` maps the key of each announced entity to the id of the entity's device. At most `MAX_UNUSED_CONFIGS`
-    configurations of other devices are stored, because a flood would fragment the memory.
+    configurations of other devices are stored, because a flood would fragment the memory. `new_units` contains the
+    keys of entities whose unit has changed, until `AnnouncedDevices.take_new_units` takes them.
     """
 
     def __init__(self, settings: Mqtt, hub_id: str, router: Router, refusals: Refusals) -> None:
         self.device_ids: Mapping[str, str] = {}
+        self.new_units: set[str] = set()
         self._known_markers: Container[str] | None = None
         self._unused_room = MAX_UNUSED_CONFIGS
         self._prefix = settings.discovery_prefix
@@ -109,6 +111,8 @@ class AnnouncementStore:
             self._refusals.note_limit("configurations", None)
         for key in {each.key for each in former} - {each.key for each in found}:
             self._refusals.forget_entity(key)
+        units = {each.key: each.unit for each in former}
+        self.new_units |= {each.key for each in found if each.unit and units.get(each.key, "") not in ("", each.unit)}
         _put(self._payloads, topic, payload)
         _put(self._announced, source, found)
         self._refusals.note_topic(topic, Refusal(self._device_of(source), "announcement", fault) if fault else None)

@@ -122,6 +122,9 @@ class Discovery:
                 yield
         if self._announced.store.take_config(received.topic, received.payload):
             self._has_new.set()
+            for device, entity in self._announced.take_new_units():
+                self._processor.end_unit(device, entity)
+                yield
         if not self._announced.store.has_config(received.topic):
             self._seen.discard(received.topic)
         else:

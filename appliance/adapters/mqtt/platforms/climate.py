@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from appliance.adapters.mqtt.platforms.entity import PayloadParser
 from appliance.adapters.mqtt.platforms.numbers import number_parser, plain_number
 from appliance.adapters.mqtt.platforms.payloads import WordParser
@@ -25,6 +27,9 @@ _WORDS = {
 }
 """Names in the discovery payload by attribute, for attributes whose values are words."""
 
+_ENDS = {f"custom.mqtt.target_temperature_{end}": f"temperature_{end}" for end in ("low", "high")}
+"""Names in the discovery payload by attribute, for the ends of a target range."""
+
 _DEFAULT_RANGE = {"°C": (7, 35), "°F": (44.6, 95)}
 """Home Assistant's default temperature range, by unit."""
 
@@ -43,10 +48,9 @@ class Climate(Regulated):
         step = {"step": plain_number(each)} if (each := self.config.number("temp_step", 0)) > 0 else {}
         temperatures = {**self.range_of("temp", *_DEFAULT_RANGE[self.unit]), **step}
         self.add_temperature(temperatures)
-        for end in ("low", "high"):
-            key = f"custom.mqtt.target_temperature_{end}"
+        for key, name in _ENDS.items():
             schema: dict[str, Value] = {"type": "number", **temperatures}
-            self.add_value(key, f"temperature_{end}", number_parser(key), schema, step=self.temperature_step)
+            self.add_value(key, name, number_parser(key), schema, step=self.temperature_step)
         key, humidities = "custom.mqtt.target_humidity", self.range_of("humidity", 30, 99)
         schema = {"type": "number", "unit": "%", **humidities}
         self.add_value(key, "target_humidity", number_parser(key), schema, step=1)
@@ -55,6 +59,10 @@ class Climate(Regulated):
         self.add_value("hvac_mode", "mode", parse, {"values": modes})
         self.claim_shown({"temperature": "current_temperature_topic", "humidity": "current_humidity_topic",
                           "hvac_mode": "mode_state_topic", "hvac_state": "action_topic"})  # fmt: skip
+
+    @property
+    def units(self) -> Mapping[str, str]:
+        return dict.fromkeys(_ENDS, self.unit)
 
     def _parser(self, attribute: str, options: tuple[str, ...]) -> PayloadParser:
         """Return a parser of announced modes. The preset `None` means that no preset is active."""

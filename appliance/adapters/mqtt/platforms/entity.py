@@ -87,6 +87,7 @@ class Entity:
         self.availability = announced_availability(self.config, announcement.availability)
         self.expire_after = self.config.number("expire_after", 0)
         self.is_expired = False
+        self.has_old_unit = False
         self.off_delay = 0.0
         self._written_at = datetime.fromtimestamp(0, UTC)
         self.qos = min(max(int(self.config.number("qos", 0)), 0), 2)
@@ -133,6 +134,11 @@ class Entity:
         named = {*self.claims} or {self.custom_key}
         return named | self.offers.keys() | {*self.more_attributes} | {*self._reported} - {""}
 
+    @property
+    def units(self) -> Mapping[str, str]:
+        """The units of attributes whose values are plain numbers. An empty unit is unknown."""
+        return {}
+
     def is_assumed(self, attribute: str) -> bool:
         """Return whether no message will confirm this attribute after a command."""
         return self.config.flag("optimistic", not self.readers) or {attribute, ""}.isdisjoint(self._reported)
@@ -150,6 +156,12 @@ class Entity:
         """Mark the entity as not expired, because a new value has arrived."""
         self.is_expired = False
 
+    def end_unit(self) -> Update:
+        """Ignore further values, because their unit has changed. Return the update that makes all numbers without
+        their own unit unknown."""
+        self.has_old_unit = True
+        return dict.fromkeys(self.units)
+
     def changes(self, filter_: str, message: Message) -> Iterator[Change]:
         """Yield the changes in a message that matches a filter.
 
@@ -158,7 +170,8 @@ class Entity:
         if filter_ in self.availability.filters:
             yield from self._availability_changes(filter_, message)
         merged: Update | None = None
-        for reader in self.readers if not (self.reports_events and message.is_retained) else ():
+        is_ignored = self.has_old_unit or (self.reports_events and message.is_retained)
+        for reader in () if is_ignored else self.readers:
             if reader.filter == filter_:
                 try:
                     found = reader.parse(self, message.rendered(reader.template))

@@ -20,7 +20,7 @@ class Regulated(Entity):
     """An entity with a measurement, a target, and modes, each with its own topics."""
 
     def setup(self) -> None:
-        self.unit = "°F" if self.config.text("temperature_unit", "C").upper().startswith("F") else "°C"
+        self.unit = self.announcement.unit
 
     @property
     def temperature_step(self) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import partial
 
 from appliance.adapters.mqtt.home_assistant_classes import SENSORS
@@ -10,10 +11,6 @@ from appliance.adapters.mqtt.platforms.entity import Entity
 from appliance.adapters.mqtt.platforms.numbers import measured, percentage_parser, read_number
 from appliance.adapters.mqtt.platforms.payloads import Update, is_unknown, read_word
 from appliance.home.values import Value
-
-_SPELLED = {"C": "°C", "F": "°F", "ºC": "°C", "ºF": "°F", "℃": "°C", "℉": "°F", "lux": "lx", "Lux": "lx",
-            "kwh": "kWh", "KWh": "kWh", "Kwh": "kWh"}  # fmt: skip
-"""Standard units by the spellings that some devices use."""
 
 _WORD_CLASSES = ("", "date", "enum", "timestamp", "uptime")
 """Device classes whose values are not numbers. An empty string means no class."""
@@ -37,13 +34,16 @@ class Sensor(Entity):
     is_renamed = True
 
     def setup(self) -> None:
-        unit, device_class = self.config.text("unit_of_measurement"), self.config.text("device_class")
-        self.unit = _SPELLED.get(unit, unit)
-        self._is_number = bool(unit or self.config.text("state_class")) or device_class not in _WORD_CLASSES
+        self.unit, device_class = self.announcement.unit, self.config.text("device_class")
+        self._is_number = bool(self.unit or self.config.text("state_class")) or device_class not in _WORD_CLASSES
         self._options = self.config.texts("options")
         self._words = f"{self.announcement.object_id} {self.config.text('name')}".lower()
         self.claims = (key,) if (key := self._capability()) else ()
         self.add_reader("state_topic", Sensor._parse, "value_template")
+
+    @property
+    def units(self) -> Mapping[str, str]:
+        return {} if self.claims else {self.custom_key: self.unit}
 
     def _capability(self) -> str:
         device_class, unit, words = self.config.text("device_class"), self.unit, self._words

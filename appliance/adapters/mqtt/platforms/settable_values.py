@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, date, datetime, time, tzinfo
 from zoneinfo import ZoneInfo
 
@@ -60,6 +61,10 @@ class Number(SettableValue):
 
     If a bound is a fraction, there is no default step. `payload_reset` makes the value unknown.
     """
+
+    @property
+    def units(self) -> Mapping[str, str]:
+        return {self.custom_key: self.announcement.unit}
 
     def schema(self) -> dict[str, Value]:
         low, high = self.config.bounds("min", "max", 1, 100)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -13,7 +13,7 @@ from appliance.adapters.mqtt.announcements.announcement import Announcement, Dev
 from appliance.adapters.mqtt.announcements.device_ids import DeviceSlugs
 from appliance.adapters.mqtt.announcements.grouping import group_announcements
 from tests.adapters.mqtt.captures import Sent
-from tests.adapters.mqtt.table import new_catalog, run_steps, take
+from tests.adapters.mqtt.table import announce, config, message_loop, new_catalog, run_steps, take
 
 
 def entity(number: int, *identifiers: str) -> Announcement:
@@ -67,6 +67,29 @@ def test_a_device_keeps_its_id_over_other_announcements_and_restarts() -> None:
     newcomer = DeviceSlugs()
     newcomer.reserve({"a_b": "a-b"})
     assert slugs_of("a b", "a-b", slugs=newcomer) == [f"a_b_{digits('a b')}", "a_b"]
+
+
+def test_names_that_differ_only_in_replaced_characters_are_different_devices() -> None:
+    def ids(*topics: str, known: Mapping[str, str] | None = None) -> dict[str, str]:
+        loop = message_loop()
+        loop.announced.expect({f"mqtt:{slug}": identifier for slug, identifier in (known or {}).items()})
+        announce(loop, *(config(topic, state_topic=topic) for topic in topics))
+        for device in loop.announced.devices.values():
+            assert len({entity.announcement.own_id for entity in device.entities}) == 1
+        return {device.id.removeprefix("mqtt:"): device.identifier for device in loop.announced.devices.values()}
+
+    u, o = f"__{digits('ü')}", f"__{digits('ö')}"
+    both = {u: "ü", o: "ö"}
+    assert ids("sensor/ü", "sensor/ö") == ids("sensor/ö", "sensor/ü", known=both) == both
+    assert ids("sensor/ü", known={"_": "_"}) == ids("sensor/ü", known={"_": "ü"}) == {"_": "ü"}
+    upgraded = ids("sensor/ü", "sensor/ö", known={"_": "_"})
+    assert upgraded in ({"_": "ü", o: "ö"}, {"_": "ö", u: "ü"})
+    assert ids("sensor/ö", "sensor/ü", known=upgraded) == ids("sensor/ü", "sensor/ö", known=upgraded) == upgraded
+    dotted = f"a_b_{digits('a.b')}"
+    assert ids("sensor/a.b", "sensor/a_b") == {"a_b": "a_b", dotted: "a.b"}
+    assert ids("sensor/a.b") == ids("sensor/a.b", known={"a_b": "a_b"}) == {"a_b": "a.b"}
+    assert ids("sensor/a_b", "binary_sensor/a_b") == {"a_b": "a_b"}
+    assert ids("sensor/ü", "binary_sensor/ü") == {u: "ü"}
 
 
 @pytest.mark.slow

@@ -75,6 +75,13 @@ class Announcement(Struct, frozen=True, kw_only=True, gc=False):
         return str(unique_id)[:250] if isinstance(unique_id, str | int) else ""
 
     @property
+    def own_id(self) -> str:
+        """The unique id, otherwise the announced name of the entity in the topic or in the list of components. Unlike
+        in `object_id`, no character of the name is replaced."""
+        name = self.key.split("/", 3 if self.key.startswith("device/") else 2)[-1]
+        return self.unique_id or text_of(name) or self.object_id
+
+    @property
     def unit(self) -> str:
         """The announced unit of the entity's numbers, or an empty string."""
         if self.component in ("climate", "water_heater"):

@@ -42,12 +42,15 @@ class DeviceSlugs:
         """Reserve the slugs of an earlier run for their identifiers."""
         self._known = known
 
-    def slug_of(self, identifier: str) -> str:
+    def slug_of(self, identifier: str, earlier: str = "") -> str:
+        """Return the slug. If an earlier version knew the device by the identifier `earlier`, its slug remains."""
         if identifier not in self._slugs:
             plain, full = slug(identifier), slug_with_digits(identifier)
             is_taken = any(owners.get(plain, identifier) != identifier for owners in (self._owners, self._known))
             has_digits = any(each.isalnum() and not each.isascii() for each in identifier)
-            self._slugs[identifier] = full if has_digits or is_taken or full in self._known else plain
+            is_known = plain not in self._owners and self._known.get(plain) in (identifier, earlier or identifier)
+            has_digits = full in self._known or (not is_known and (has_digits or is_taken))
+            self._slugs[identifier] = full if has_digits else plain
             self._owners.setdefault(self._slugs[identifier], identifier)
         return self._slugs[identifier]
 

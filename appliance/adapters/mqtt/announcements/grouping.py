@@ -43,10 +43,11 @@ def group_announcements(
         yield
     by_slug: dict[str, list[Announcement]] = {}
     identifiers: set[str] = set()
-    for members in together.values():
+    for members in sorted(together.values(), key=lambda each: _earlier_identifier(each) != ""):
         identifier = identifier_of(members)
         identifiers.add(identifier)
-        by_slug[slugs.slug_of(identifier)] = sorted(members, key=lambda each: each.key)
+        chosen_slug = slugs.slug_of(identifier, _earlier_identifier(members))
+        by_slug[chosen_slug] = sorted(members, key=lambda each: each.key)
         yield
     slugs.keep_only(identifiers)
     return by_slug, doubles
@@ -59,13 +60,21 @@ def markers_of(announcement: Announcement) -> list[str]:
     found = [f"identifier {each}" for each in facts.identifiers] + [
         f"connection {each}" for each in facts.connections
     ]
-    return found or [f"alone {announcement.unique_id or announcement.object_id}"]
+    return found or [f"alone {announcement.own_id}"]
 
 
 def slug_markers_of(announcement: Announcement) -> list[str]:
     """Return the slugs that the announcement's device can have, each after the word `slug`."""
     texts = [each.partition(" ")[2] for each in markers_of(announcement)]
     return [f"slug {convert(each)}" for each in texts for convert in (slug, slug_with_digits)]
+
+
+def _earlier_identifier(members: Sequence[Announcement]) -> str:
+    """Return the identifier of earlier versions for a device whose id comes from a name with replaced characters.
+    Return an empty string for all other devices."""
+    first = members[0]
+    has_own_name = not (first.device.identifiers or first.device.connections or first.unique_id)
+    return first.object_id if has_own_name and first.own_id != first.object_id else ""
 
 
 def _root(roots: dict[str, str], marker: str) -> str:
@@ -80,5 +89,5 @@ def identifier_of(members: Sequence[Announcement]) -> str:
     """Return the identifier that determines a device's slug, independently of the order of announcements."""
     identifiers = [each.device.identifiers[0] for each in members if each.device.identifiers]
     connections = [each.device.connections[0] for each in members if each.device.connections]
-    alone = [each.unique_id or each.object_id for each in members]
+    alone = [each.own_id for each in members]
     return min(identifiers or connections or alone, key=lambda each: (slug(each), each))

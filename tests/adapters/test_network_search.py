@@ -276,6 +276,22 @@ def test_a_device_found_in_two_ways_is_listed_once() -> None:
     ]
 
 
+def test_a_homewizard_with_only_version_2_is_found() -> None:
+    ways = [each for each in DISCOVERY_METHODS if each.kind == "homewizard"]
+    there = [
+        Instance(service=service, name=name, host=host, port=port, text={"serial": serial})
+        for service, name, host, port, serial in (
+            ("_homewizard._tcp", "battery-DDEEFF", "10.0.0.2", 443, "AABBCCDDEEFF"),
+            ("_homewizard._tcp", "p1meter-334455", "10.0.0.3", 443, "001122334455"),
+            ("_hwenergy._tcp", "p1meter-334455", "10.0.0.3", 80, "001122334455"),
+        )
+    ]
+    assert [(each.serial, each.section.partition("base_url = ")[2]) for each in list_found(ways, there, ())] == [
+        ("AABBCCDDEEFF", '"https://10.0.0.2"\n'),
+        ("001122334455", '"http://10.0.0.3"\n'),
+    ]
+
+
 class Searching(Clock):
     """A clock that ends the search when this number of packets has been read."""
 

@@ -25,6 +25,9 @@ DISCOVERY_METHODS: Sequence[DiscoveryMethod] = (
     DiscoveryMethod(kind="shelly", title="Shelly", mdns="_http._tcp", prefix="shelly", serial=("id", "mac")),
     DiscoveryMethod(kind="hue", title="Hue bridge", mdns="_hue._tcp", keys=https_url, serial=("bridgeid",)),
     DiscoveryMethod(kind="homewizard", title="HomeWizard", mdns="_hwenergy._tcp", serial=("serial",)),
+    DiscoveryMethod(
+        kind="homewizard", title="HomeWizard", mdns="_homewizard._tcp", keys=https_url, serial=("serial",)
+    ),
     DiscoveryMethod(kind="sonos", title="Sonos", ssdp="urn:schemas-upnp-org:device:ZonePlayer:1"),
 )
 """Discovery methods of the kinds in Python and of the bundled kinds in Lua. A running hub uses the methods of its own
@@ -97,12 +100,14 @@ def list_found(
     answers: Iterable[SsdpAnswer],
     sections: Collection[str] = (),
 ) -> list[Found]:
-    """Return at most `MAX_FOUND` devices from these answers. If a device has answered both by mDNS and by SSDP, list
-    it only once."""
+    """Return at most `MAX_FOUND` devices from these answers. If a device has answered in several ways, list it only
+    once, with the first of its ways."""
     seen: dict[tuple[str, str, int], tuple[DiscoveryMethod, str, str, int, str | None]] = {}
+    serials: dict[tuple[str, str, str], int] = {}
     for way in ways:
         for name, host, port, serial in (*_of_mdns(way, instances), *_of_ssdp(way, answers)):
-            seen.setdefault((way.kind, host, port), (way, name, host, port, serial))
+            if serial is None or serials.setdefault((way.kind, host, serial), port) == port:
+                seen.setdefault((way.kind, host, port), (way, name, host, port, serial))
     taken, found = set(sections), []
     in_order = sorted(seen.values(), key=lambda each: (each[0].kind, each[1], each[2]))
     for way, name, host, port, serial in in_order[:MAX_FOUND]:

@@ -498,6 +498,39 @@ def test_an_event_that_is_not_announced_is_ignored_and_reported_once() -> None:
     ]
 
 
+@each_row(
+    ("types", "word", "event"),
+    [
+        (["single"], "SINGLE", "single"),
+        (["Toggle"], " toggle", "toggle"),
+        (["on", "ON"], "On", None),
+        (["on", "ON"], "ON", "on"),
+        ([], "Toggle", "toggle"),
+    ],
+)
+def test_the_case_of_an_event_does_not_matter_unless_two_announced_words_differ_only_in_case(
+    types: list[str], word: str, event: str | None
+) -> None:
+    loop, happened = message_loop(), list[events.Event]()
+    loop._publish._bus.listen(happened.append, events.DeviceEvent)
+    announce(loop, config("event/x", **STATE, event_types=types, unique_id="x"))
+    receive(loop, "s", f'{{"event_type": "{word}"}}'.encode())
+    assert [each.event for each in happened if isinstance(each, events.DeviceEvent)] == ([event] if event else [])
+
+
+def test_a_vacuum_shows_the_standard_spelling_of_states_and_announced_words() -> None:
+    loop = message_loop()
+    keys = {**STATE, "supported_features": ["fan_speed"], "fan_speed_list": ["Max", "Min"]}
+    announce(loop, config("vacuum/x", **keys, unique_id="x"))
+    receive(loop, "s", b'{"state":"Docked","fan_speed":"max"}')
+    assert loop.announced.devices["mqtt:x"].attributes == {"custom.mqtt.x": "docked", "custom.mqtt.fan_speed": "Max"}
+    receive(loop, "s", b'{"state":"Mop washing","fan_speed":"Turbo"}')
+    assert loop.announced.devices["mqtt:x"].attributes == {
+        "custom.mqtt.x": "Mop washing",
+        "custom.mqtt.fan_speed": "Turbo",
+    }
+
+
 def test_a_name_that_is_not_utf_8_does_not_hide_the_other_values() -> None:
     loop = message_loop()
     announce(loop, config("sensor/x", **STATE, unit_of_measurement="W", value_template="{{ value_json.p }}"))

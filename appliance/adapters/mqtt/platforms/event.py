@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from appliance.adapters.mqtt.messages import parse_object
 from appliance.adapters.mqtt.platforms.entity import Entity, EntityEvent
-from appliance.adapters.mqtt.platforms.payloads import UnknownWord, is_unknown, one_of
+from appliance.adapters.mqtt.platforms.payloads import UnknownWord, is_unknown, one_of, same_word
 from appliance.adapters.mqtt.presses import press_name
 from appliance.errors import Invalid
 from appliance.home.values import Value
@@ -40,7 +40,9 @@ class EventEntity(Entity):
         if not isinstance(name, str) or not name or name == "None":
             return None
         if self._types and name not in self._types:
-            raise UnknownWord(name, one_of(self._types), self.custom_key)
+            if (word := same_word(name, self._types)) is None:
+                raise UnknownWord(name, one_of(self._types), self.custom_key)
+            name = word
         return event_of(name, {**self._source, **found})
 
     def add_source(self) -> None:

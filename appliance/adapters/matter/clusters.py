@@ -35,7 +35,7 @@ COOLING_SETPOINT, HEATING_SETPOINT, SYSTEM_MODE = 17, 18, 28
 NO_UINT8, NO_INT16, NO_UINT16 = 0xFF, -0x8000, 0xFFFF
 """For each integer type, the value that means null."""
 
-HIGHEST_LEVEL, MAX_MIREDS, ABSOLUTE_ZERO = 254, 0xFEFF, -273.15
+HIGHEST_LEVEL, MAX_MIREDS, ABSOLUTE_ZERO, MAX_CELSIUS = 254, 0xFEFF, -273.15, 327.67
 
 PERCENT_SETTING = "custom.matter.fan_control.percent_setting"
 SETPOINTS = {
@@ -48,6 +48,7 @@ CO_ALARM = "custom.matter.smoke_co_alarm.co_alarm"
 """Whether carbon monoxide is present. An alarm has to be a boolean, so that its first value can fire a trigger."""
 
 _ALARMS = ("normal", "warning", "critical")
+_RUNNING_BITS = 0x7F
 _AIR = ("unknown", "excellent", "good", "moderate", "poor", "unhealthy", "hazardous")
 _CONCENTRATION_UNITS = ("ppm", "ppb", "ppt", "mg/m³", "µg/m³", "ng/m³", "Bq/m³")
 _LOCK_STATES = {0: "jammed", 1: "locked", 2: "unlocked", 3: "unlocked"}
@@ -147,18 +148,24 @@ def _xy(value: Any, endpoint: Endpoint) -> Value:
     return {name: round(integer(each, 0, 65535) / 65536, 4) for name, each in pair}
 
 
+_temperature = _amount(100, "°C", low=ABSOLUTE_ZERO, high=MAX_CELSIUS)
+
+
 def _target(_: Any, endpoint: Endpoint) -> Value:
     value = endpoint.get(THERMOSTAT, setpoint_of(endpoint))
-    return None if value in (None, NO_INT16) else {"value": round(number(value) / 100, 2), "unit": "°C"}
+    return None if value in (None, NO_INT16) else _temperature(value, endpoint)
 
 
 def _setpoint(value: Any, endpoint: Endpoint) -> Value:
-    is_auto = endpoint.has_feature(THERMOSTAT, IS_AUTO)
-    return {"value": round(number(value) / 100, 2), "unit": "°C"} if is_auto else None
+    return _temperature(value, endpoint) if endpoint.has_feature(THERMOSTAT, IS_AUTO) else None
+
+
+def _is_alarm(value: Any, _: Endpoint) -> Value:
+    return integer(value, 0, len(_ALARMS) - 1) > 0
 
 
 def _hvac_state(value: Any, endpoint: Endpoint) -> Value:
-    running = integer(value, 0)
+    running = integer(value, 0, _RUNNING_BITS)
     states = (("heating", 0b1001), ("cooling", 0b10010), ("fan_only", 0b1100100))
     idle = "off" if endpoint.get(THERMOSTAT, SYSTEM_MODE) == 0 else "idle"
     return next((state for state, bits in states if running & bits), idle)
@@ -167,7 +174,8 @@ def _hvac_state(value: Any, endpoint: Endpoint) -> Value:
 def _fan_power(mode: Any, endpoint: Endpoint) -> Value:
     """Return the power of a fan from its percentage. If the percentage is missing, derive the power from the mode."""
     percent = endpoint.get(FAN, 2)
-    return "on" if integer(mode if percent in (None, NO_UINT8) else percent, 0, 100) else "off"
+    is_on = integer(mode, 0, max(FAN_MODES)) if percent in (None, NO_UINT8) else integer(percent, 0, 100)
+    return "on" if is_on else "off"
 
 
 def _opened(value: Any, _: Endpoint) -> Value:
@@ -216,7 +224,7 @@ FIELDS = (
     ClusterField(COVER, 15, "cover_tilt", _opened, NO_UINT16),
     ClusterField(DOOR_LOCK, 0, "lock", _named(_LOCK_STATES)),
     ClusterField(DOOR_LOCK, 3, "door", _named(_DOOR_STATES)),
-    ClusterField(THERMOSTAT, 0, "temperature", _amount(100, "°C", low=ABSOLUTE_ZERO), NO_INT16),
+    ClusterField(THERMOSTAT, 0, "temperature", _temperature, NO_INT16),
     ClusterField(THERMOSTAT, SYSTEM_MODE, "target_temperature", _target),
     *(ClusterField(THERMOSTAT, attribute, key, _setpoint, NO_INT16) for key, attribute in SETPOINTS.items()),
     ClusterField(THERMOSTAT, SYSTEM_MODE, "hvac_mode", _named(MODES)),
@@ -224,12 +232,12 @@ FIELDS = (
     ClusterField(FAN, 0, "power", _fan_power),
     ClusterField(FAN, 0, "fan_mode", _named(FAN_MODES)),
     ClusterField(FAN, 2, PERCENT_SETTING, lambda value, _: integer(value, 0, 100), NO_UINT8),
-    ClusterField(1026, 0, "temperature", _amount(100, "°C", low=ABSOLUTE_ZERO), NO_INT16),
+    ClusterField(1026, 0, "temperature", _temperature, NO_INT16),
     ClusterField(1029, 0, "humidity", _amount(100, "%", low=0, high=100), NO_UINT16),
     ClusterField(1027, 0, "pressure", _amount(1, "hPa"), NO_INT16),
     ClusterField(1028, 0, "custom.matter.flow_measurement.measured_value", _amount(10, "m³/h"), NO_UINT16),
     ClusterField(1024, 0, "illuminance", _lux, NO_UINT16),
-    ClusterField(1030, 0, "occupancy", lambda value, _: "occupied" if integer(value, 0) & 1 else "unoccupied"),
+    ClusterField(1030, 0, "occupancy", lambda value, _: "occupied" if integer(value, 0, 7) & 1 else "unoccupied"),
     ClusterField(
         BOOLEAN_STATE, 0, "contact", _of_type(_CONTACT, lambda value, _: "closed" if boolean(value) else "open")
     ),
@@ -245,9 +253,9 @@ FIELDS = (
     ),
     *(ClusterField(cluster, 0, key, _concentration(cluster)) for cluster, key in _GASES.items()),
     ClusterField(91, 0, "air_quality", _named(_AIR)),
-    ClusterField(SMOKE_CO_ALARM, 1, "smoke", lambda value, _: integer(value, 0) > 0),
+    ClusterField(SMOKE_CO_ALARM, 1, "smoke", _is_alarm),
     ClusterField(SMOKE_CO_ALARM, 2, "custom.matter.smoke_co_alarm.co_state", _named(_ALARMS)),
-    ClusterField(SMOKE_CO_ALARM, 2, CO_ALARM, lambda value, _: integer(value, 0) > 0),
+    ClusterField(SMOKE_CO_ALARM, 2, CO_ALARM, _is_alarm),
     ClusterField(144, 8, "power_consumption", _amount(1000, "W", 3)),
     ClusterField(144, 11, "voltage", _amount(1000, "V", 3)),  # some devices report only effective values
     ClusterField(144, 4, "voltage", _amount(1000, "V", 3)),

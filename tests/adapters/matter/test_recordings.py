@@ -585,6 +585,12 @@ def test_fields_of_some_devices_are_read(cluster: int, fields: dict[int, Any], s
         (768, {7: 65_535, 8: 2}, "color_temperature"),
         (1037, {0: -1.0, 8: 0}, "co2"),
         (1037, {0: float("nan"), 8: 0}, "co2"),
+        (1026, {0: 65_535}, "temperature"),
+        (92, {1: 3}, "smoke"),
+        (92, {1: 255}, "smoke"),
+        (513, {41: 128}, "hvac_state"),
+        (514, {0: 7}, "power"),
+        (1030, {0: 255}, "occupancy"),
     ],
 )
 def test_impossible_numbers_are_unknown_and_reported(cluster: int, fields: dict[int, Any], key: str) -> None:

@@ -247,6 +247,15 @@ ROWS: list[tuple[str, dict[str, Any], list[str], dict[str, Any], list[str]]] = [
      ['{"color_mode":"xy","color":{"x":0.5,"y":0.25}}', '{"color_mode":"xy","color":{"x":"?"}}'],
      {"color_mode": "xy"}, []),
     ("light", {**JSON_LAMP, "supported_color_modes": ["xy", "color_temp"]},
+     ['{"color":{"x":0.5,"y":0.25}}', '{"color":{"x":null,"y":null}}'], {"color_mode": "xy"}, []),
+    ("light", {**JSON_LAMP, "supported_color_modes": ["xy", "color_temp"]},
+     ['{"state":"ON","brightness":51,"color_mode":"xy","color":{"x":0.5,"y":0.25}}',
+      '{"state":null,"brightness":null,"color_mode":null,"color":{"x":null,"y":null},"color_temp":null}'], {}, []),
+    ("water_heater", {"mode_state_topic": "s", "mode_command_topic": "c"}, ["ECO"], {"custom.mqtt.mode": "eco"}, []),
+    *(("sensor", {**STATE, "device_class": "temperature", "unit_of_measurement": unit}, ["20", number], {},
+       [f"'{number}' is not a possible temperature in {unit}; the value is unknown now"])
+      for unit, number in (("°C", "-127.0"), ("°C", "999"), ("°C", "655.35"), ("°C", "65535"), ("°F", "-196.6"))),
+    ("light", {**JSON_LAMP, "supported_color_modes": ["xy", "color_temp"]},
      ['{"color_mode":"xy","color":{"x":0.5,"y":0.25}}', '{"state":"ON","color_mode":"party"}'], {"power": "on"},
      ["'party' is not one of 'color_temp', 'xy', 'hs', 'rgb', 'rgbw', 'rgbww', 'white', 'brightness', …; "
       "the value is unknown now"]),

@@ -152,6 +152,9 @@ class TopicLight(LightEntity):
         return self.publish(f"rgb{'w' * len(whites)}_command", ",".join(map(str, parts)), **names)
 
 
+_FIRST_KEYS = (("xy", "x"), ("hs", "h"), ("rgb", "r"))
+"""The mode of a colour by its first key in a JSON state."""
+
 _FLASH_SECS: Mapping[str, float] = {"short": 2, "long": 10}
 
 
@@ -194,7 +197,7 @@ class JsonLight(LightEntity):
     def _colors(self, state: Mapping[str, Any]) -> Update:
         mode = state.get("color_mode")
         if not isinstance(mode, str):
-            mode = self._likely_mode(state)
+            mode = self._likely_mode(state) or ("None" if "color_mode" in state else "")
         update: dict[str, Value] = {}
         if mode == "color_temp" or (not mode and "color_temp" in self._modes):
             if not {"color_temp", "color_temp_kelvin"}.isdisjoint(state):
@@ -202,6 +205,8 @@ class JsonLight(LightEntity):
         elif "color" in state and (key := COLOR_OF_MODE.get(mode)) is not None:
             update[key] = None
         if isinstance(color := state.get("color"), dict):
+            if not mode:
+                update.update({COLOR_OF_MODE[each]: None for each, key in _FIRST_KEYS if key in color})
             update.update(_color(mode, color))
             keys = ("c", "w") if "rgbww" in self._modes else ("w",)
             if not {*keys}.isdisjoint(color):
@@ -213,8 +218,10 @@ class JsonLight(LightEntity):
         """Return the mode of a message without a mode, if only one mode is possible."""
         color = state.get("color")
         if isinstance(color, dict):
-            for mode, key in (("xy", "x"), ("hs", "h"), ("rgb", "r")):
-                if key in color and self._modes & ({mode} if mode != "rgb" else set(RGB_MODES)):
+            for mode, key in _FIRST_KEYS:
+                if stated_number(color.get(key)) is not None and self._modes & (
+                    {mode} if mode != "rgb" else set(RGB_MODES)
+                ):
                     return mode
         return "color_temp" if self._temperature(state) is not None and "color_temp" in self._modes else ""
 

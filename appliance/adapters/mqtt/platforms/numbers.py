@@ -13,7 +13,10 @@ from appliance.tables.checks import is_number
 
 _PERCENT = (0.0, 100.0)
 
-_ABSOLUTE_ZERO = {"°C": -273.15, "°F": -459.67, "K": 0}
+_POSSIBLE_TEMPERATURES = {"°C": (-273.15, 2000), "°F": (-459.67, 3632), "K": (0, 2273)}
+
+_NO_TEMPERATURES = {"°C": (-127, 327.67, 655.35, 999), "°F": (-196.6,)}
+"""Numbers of sensors without a temperature, by unit. A DS18B20 that is not connected reports -127 °C."""
 
 RANGE_TOLERANCE = 0.1
 """A number may exceed its range by this part of the range. For example, a full battery can report 104 %."""
@@ -68,11 +71,12 @@ def percentage_parser(attribute: str) -> Callable[[float], int]:
 
 
 def measured(attribute: str, number: float, unit: str) -> dict[str, Value]:
-    """Return a measurement. Raise `UnknownValue` for a humidity outside 0 to 100 %, and for a temperature below
-    absolute zero, because many devices report an unknown value as such a number."""
+    """Return a measurement. Raise `UnknownValue` for a humidity outside 0 to 100 %, and for an impossible
+    temperature, because many devices report an unknown value as such a number."""
     if attribute == "humidity":
         number_within(number, 0, 100, attribute)
-    if attribute == "temperature" and number < _ABSOLUTE_ZERO.get(unit, -math.inf):
+    low, high = _POSSIBLE_TEMPERATURES.get(unit, (-math.inf, math.inf))
+    if attribute == "temperature" and (not low <= number <= high or number in _NO_TEMPERATURES.get(unit, ())):
         raise UnknownValue(str(number), f"a possible temperature in {unit}", attribute)
     return {"value": number, "unit": unit}
 

@@ -51,7 +51,7 @@ class Regulated(Entity):
     def add_modes(self, modes: tuple[str, ...]) -> None:
         """Read the mode and the current action. If modes are announced, offer to set the mode."""
         key, action = "custom.mqtt.mode", "custom.mqtt.action"
-        parse = self.or_reset("mode", text_parser(key, self.config.texts("modes")))
+        parse = self.or_reset("mode", text_parser(key, modes))
         self.add_value(key, "mode", parse, {"type": "enum", "values": list(modes)} if modes else None)
         parse = self.or_reset("action", text_parser(action, ()))
         self.add_reader("action_topic", parse, "action_template", "value_template", reports=(action,))

@@ -11,12 +11,14 @@ import weakref
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
 from msgspec.structs import replace
 
 from appliance.allocator import resident_bytes, serve_python
 from appliance.cli.process.garbage import (
     COLLECTION_THRESHOLDS,
     DEVICES_PER_EXCLUSION,
+    FILES_PER_EXCLUSION,
     GROWTH_BYTES,
     exclude_devices,
     exclude_present,
@@ -24,6 +26,7 @@ from appliance.cli.process.garbage import (
 )
 from appliance.event_loop import run
 from appliance.home.bus import Bus
+from appliance.home.events import CatalogReloaded
 from appliance.home.layout import Layout
 from appliance.home.registry import Registry
 from tests.fakes.clock import VirtualClock
@@ -57,6 +60,15 @@ def test_the_exclusion_of_a_large_home_inspects_only_new_objects() -> None:
     finally:
         gc.callbacks.remove(note)
     assert generations == [1]
+
+
+@pytest.mark.parametrize(("files", "is_excluded"), [(FILES_PER_EXCLUSION - 1, False), (FILES_PER_EXCLUSION, True)])
+def test_the_objects_of_many_reloaded_files_are_excluded(files: int, is_excluded: bool) -> None:
+    bus = Bus()
+    exclude_devices(bus)
+    before, later = gc.get_freeze_count(), [Node() for _ in range(100)]
+    bus.publish(CatalogReloaded(target="automations", loaded_count=files, faults=(), duration_ms=1))
+    assert (gc.get_freeze_count() >= before + len(later)) is is_excluded
 
 
 def test_objects_of_new_devices_are_excluded_once() -> None:

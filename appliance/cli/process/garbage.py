@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from appliance.allocator import resident_bytes, return_pages
 from appliance.clock import Clock
 from appliance.home.bus import Bus
-from appliance.home.events import DeviceRemoved, DeviceStateChanged, Event
+from appliance.home.events import CatalogReloaded, DeviceRemoved, DeviceStateChanged, Event
 
 COLLECTION_THRESHOLDS = (700, 3, 170)
 """The thresholds of garbage collection. For the first generation, the threshold is a number of objects. For the other
@@ -24,6 +24,9 @@ hundreds of automations run. A full collection must be rare.
 
 DEVICES_PER_EXCLUSION = 50
 """Number of devices after which their objects are excluded from garbage collections."""
+
+FILES_PER_EXCLUSION = 1000
+"""Number of files of a folder from which a reload excludes all objects. Each file has about 70 objects."""
 
 CHECK_SECS = 10.0
 """Seconds between two checks of the process's memory."""
@@ -47,7 +50,7 @@ def exclude_present() -> None:
 
 def exclude_devices(bus: Bus) -> None:
     """From now on, also exclude the objects of devices from garbage collections, after the first report of each
-    device.
+    device. Also exclude the objects of a home with many files after each reload.
 
     Devices that disappear and return exclude nothing, because only a new maximum number of devices matters.
     """
@@ -56,7 +59,10 @@ def exclude_devices(bus: Bus) -> None:
 
     def count(event: Event) -> None:
         nonlocal excluded
-        if isinstance(event, DeviceRemoved):
+        if isinstance(event, CatalogReloaded):
+            if event.loaded_count >= FILES_PER_EXCLUSION:
+                exclude_present()
+        elif isinstance(event, DeviceRemoved):
             reported.discard(event.device_id)
         elif isinstance(event, DeviceStateChanged):
             reported.add(event.device.id)
@@ -64,7 +70,7 @@ def exclude_devices(bus: Bus) -> None:
                 excluded = len(reported)
                 exclude_present()
 
-    bus.listen(count, DeviceStateChanged, DeviceRemoved)
+    bus.listen(count, CatalogReloaded, DeviceStateChanged, DeviceRemoved)
 
 
 async def return_unused(clock: Clock, pack: Callable[[], Awaitable[bool]]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import os
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from appliance.lua.files.scripts import Scripts
 from appliance.lua.text.source import MAX_FILE_BYTES, FieldLines, Source, load
 from appliance.lua.text.tokens import LuaToken
 from appliance.tables.checks import Function
+from appliance.tables.fields import Table
 from tests.automations.homes import BERLIN, NOW
 from tests.fakes.automations import automation, write
 from tests.fakes.clock import VirtualClock
@@ -259,6 +261,24 @@ async def test_a_file_that_is_run_again_is_a_new_object_only_if_its_definition_d
         constant.append(value)
         assert (await catalog.reload())[0] == 2
         assert [one is other for one, other in zip(before, catalog.list_files(), strict=True)] == [True, is_same]
+
+
+async def test_definitions_are_checked_on_one_thread(tmp_path: Path) -> None:
+    """Several threads would delay the event loop together."""
+    write(tmp_path, [automation({"type": "interval", "every_secs": 60}, f"a{number}") for number in range(20)])
+    threads: list[str] = []
+
+    async def describe(source: Source) -> Any:
+        return {**json.loads(source.text), "execute": Function(1)}
+
+    def parse(table: Table) -> AutomationDefinition | None:
+        threads.append(threading.current_thread().name)
+        return read(table)
+
+    read = automation_parser(BERLIN, VirtualClock(NOW), 8)
+    catalog = Catalog("automation", Folder(path=tmp_path, name="config/automations"), describe, parse)
+    await catalog.load()
+    assert len(threads) == 20 and len({*threads}) == 1 and threading.current_thread().name not in threads
 
 
 async def test_only_changed_scripts_are_compiled_again(tmp_path: Path) -> None:

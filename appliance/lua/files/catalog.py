@@ -13,6 +13,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
+from appliance.computing import compute_alone
 from appliance.errors import ConfigFailed, Fault, NotFound, Resource, ScriptFailed
 from appliance.event_loop import next_turn
 from appliance.log_limit import log_warnings
@@ -25,6 +26,9 @@ from appliance.tables.fields import Findings, Problem, Table, located
 MAX_CONCURRENT_READS = 4
 """Maximum number of files that run concurrently. Several files run at once, so that an endless file does not block
 the others."""
+
+DEFINITIONS_THREAD = "definitions"
+"""The thread that checks the tables and texts of files. Several such threads would delay the event loop together."""
 
 
 class LuaDefinition(Protocol):
@@ -310,7 +314,7 @@ async def load_file(
         inspected = () if inspect is None else inspect(source)
         return LoadedFile(definition=definition, source=source, warnings=(*warnings, *inspected))
 
-    return await asyncio.to_thread(check)
+    return await compute_alone(DEFINITIONS_THREAD, check)
 
 
 def fault_of(failed: ScriptFailed, source: Source) -> Fault:

@@ -11,7 +11,7 @@ from sanic import HTTPResponse
 
 from appliance.clock import Clock
 from appliance.event_loop import in_steps
-from appliance.tables.json_schema import Schema, Shape
+from appliance.tables.json_schema import Encode, Schema, Shape
 
 JSON_TYPE = "application/json"
 JSON_HEADERS = {"content-type": JSON_TYPE}
@@ -49,6 +49,27 @@ def to_response(result: Any, schema: Schema | None) -> HTTPResponse:
     if result is None:
         return no_content()
     return json_response(schema(result) if isinstance(schema, Shape) and not isinstance(result, bytes) else result)
+
+
+class LimitedList:
+    """A JSON array of at most `max_bytes`. Only the first object may be larger."""
+
+    def __init__(self, encode: Encode, max_bytes: int) -> None:
+        self._encode = encode
+        self._left = max_bytes - 1
+        self._found: list[bytes] = []
+
+    def add(self, thing: Any) -> bool:
+        """Add the object, or return False if there is no room."""
+        encoded = orjson.dumps(self._encode(thing))
+        self._left -= len(encoded) + 1
+        if self._left < 0 and self._found:
+            return False
+        self._found.append(encoded)
+        return True
+
+    def to_json(self) -> bytes:
+        return b"[%b]" % b",".join(self._found)
 
 
 async def encode_list(clock: Clock, shape: Shape, things: Iterable[Any]) -> bytes:

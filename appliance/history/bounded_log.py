@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import datetime
-from heapq import heappush, heappushpop
+from heapq import heappop, heappush, nsmallest
 from math import inf
 from operator import attrgetter
 
@@ -114,31 +114,44 @@ class BoundedLog:
         else:
             del self._subjects[subject]
 
-    def list_entries(self, period: Period, subject: str | None = None) -> list[bytes]:
-        """Return the period's entries, newest first, of one subject or of all subjects."""
-        first, last = period.bounds_ms()
-        newest: list[Entry] = []  # a heap
-
-        def choose(entries: Iterable[Entry]) -> None:
-            for entry in entries:
-                if first <= entry[0] <= last:
-                    (heappush if len(newest) < period.max_entries else heappushpop)(newest, entry)
-
+    def iterate_entries(self, period: Period, subject: str | None = None) -> Iterator[bytes]:
+        """Yield the period's entries, newest first, of one subject or of all subjects. Decompress a block only if its
+        entries are needed. Later changes of the log have no effect."""
         if subject is None:
             chosen = [*self._subjects.values()]
         else:
             chosen = [self._subjects[subject]] if subject in self._subjects else []
-        for each in chosen:
-            choose(each.latest)
+        first, last = period.bounds_ms()
         blocks = [block for each in chosen for block in each.blocks if block.first <= last and block.last >= first]
-        for block in sorted(blocks, key=attrgetter("last"), reverse=True):
-            if len(newest) == period.max_entries and block.last < newest[0][0]:
-                break  # all other blocks are older
-            choose(read_lines(zlib.decompress(block.compressed)))
-        return [json for _, _, json in sorted(newest, reverse=True)]
+        blocks.sort(key=attrgetter("last"))
+        latest = [each.latest.copy() for each in chosen]
+        return _iterate_newest(period, blocks, latest)
 
     def figures(self) -> dict[str, int]:
         """Return the number and size of the stored entries, and the number of entries since the hub's start."""
         entries = sum(each.count for each in self._subjects.values())
         kept = {"bytes": self._bytes, "max_bytes": self._max_bytes, "entries": entries}
         return {**kept, "recorded": self.count}
+
+
+def _iterate_newest(period: Period, blocks: list[_Block], latest: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the period's entries in the blocks and in the latest lines, newest first. The blocks are sorted by
+    `last`."""
+    first, last = period.bounds_ms()
+    newest: list[Entry] = []  # a heap with the newest entry first: times and numbers are negative
+
+    def add(lines: bytes) -> None:
+        for at, number, json in read_lines(lines):
+            if first <= at <= last:
+                heappush(newest, (-at, -number, json))
+
+    for each in latest:
+        add(each)
+    for left in range(period.max_entries, 0, -1):
+        while blocks and (not newest or -newest[0][0] <= blocks[-1].last):
+            add(zlib.decompress(blocks.pop().compressed))
+            if len(newest) > 2 * left:
+                newest = nsmallest(left, newest)
+        if not newest:
+            return
+        yield heappop(newest)[2]

@@ -6,7 +6,6 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from datetime import datetime
 from functools import partial
 from typing import Any, TypeVar
 
@@ -189,18 +188,17 @@ class CardHistory:
 
             return await compute_alone(HISTORY_THREAD, read)
 
-    async def older_commands(self, known: list[dict[str, Any]], period: Period, device_id: str | None) -> list[Any]:
-        """Return the period's commands that are no longer in memory, newest first, in the format of
-        `CommandAudit`."""
-        times = [to_millis(datetime.fromisoformat(each["recorded_at"])) for each in known]
-        return await self._read_older(command_beginning(device_id), period, times, decode_command)
+    async def older_commands(self, known: Sequence[int], period: Period, device_id: str | None) -> list[Any]:
+        """Return the period's commands that are no longer in memory, newest first, in the format of `CommandAudit`.
+        `known` contains the times of the commands in memory."""
+        return await self._read_older(command_beginning(device_id), period, known, decode_command)
 
     async def older_executions(
-        self, known: list[ExecutionEntry], period: Period, kind: str, id_: str
+        self, known: Sequence[int], period: Period, kind: str, id_: str
     ) -> list[ExecutionEntry]:
-        """Return the period's executions that are no longer in memory, newest first."""
-        times = [to_millis(each.executed_at) for each in known]
-        return await self._read_older(execution_beginning(kind, id_), period, times, decode_execution)
+        """Return the period's executions that are no longer in memory, newest first. `known` contains the times of
+        the executions in memory."""
+        return await self._read_older(execution_beginning(kind, id_), period, known, decode_execution)
 
     async def _read_older(
         self,

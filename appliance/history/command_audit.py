@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import orjson
@@ -22,9 +23,9 @@ class CommandAudit:
         self.figures = self._log.figures
         bus.listen(self._on_event, CommandEnded, rank=Rank.RECORD)
 
-    def list_commands(self, period: Period, device_id: str | None = None) -> list[dict[str, Any]]:
-        """Return the period's commands as JSON objects, newest first, to one device or to all devices."""
-        return [*map(orjson.loads, self._log.list_entries(period, device_id))]
+    def iterate_commands(self, period: Period, device_id: str | None = None) -> Iterator[dict[str, Any]]:
+        """Yield the period's commands as JSON objects, newest first, to one device or to all devices."""
+        return map(orjson.loads, self._log.iterate_entries(period, device_id))
 
     def _on_event(self, event: Event) -> None:
         assert isinstance(event, CommandEnded)

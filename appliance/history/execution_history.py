@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
@@ -81,12 +81,17 @@ class ExecutionHistory:
         self._log.add(entry.subject, entry.executed_at, orjson.dumps(entry, default=_as_dict))
 
     def find_newest_result(self, subject: str) -> ExecutionResult | None:
-        newest = self._log.list_entries(Period(limit=1), subject)
-        return msgspec.json.decode(newest[0], type=ExecutionResult) if newest else None
+        newest = next(self._log.iterate_entries(Period(limit=1), subject), None)
+        return None if newest is None else msgspec.json.decode(newest, type=ExecutionResult)
+
+    def iterate_runs(self, subject: str, period: Period) -> Iterator[ExecutionEntry]:
+        """Yield the period's executions, newest first."""
+        for each in self._log.iterate_entries(period, subject):
+            yield msgspec.json.decode(each, type=ExecutionEntry)
 
     def list_runs(self, subject: str, period: Period) -> list[ExecutionEntry]:
         """Return the period's executions, newest first."""
-        return [msgspec.json.decode(each, type=ExecutionEntry) for each in self._log.list_entries(period, subject)]
+        return [*self.iterate_runs(subject, period)]
 
 
 def _as_dict(value: Any) -> dict[str, Any]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator
 from contextlib import AsyncExitStack
-from datetime import timedelta, tzinfo
+from datetime import datetime, timedelta, tzinfo
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
-from appliance.clock import Clock
+from appliance.clock import Clock, to_millis
 from appliance.event_loop import in_steps
 from appliance.history.attribute_reader import AttributeReader
 from appliance.history.card_history import CardHistory
@@ -25,6 +25,8 @@ from appliance.settings import HistorySettings
 from appliance.store.month_files import MonthFiles
 from appliance.tables.addresses import server_of
 
+T = TypeVar("T")
+
 AUDIT_SHARE = 8
 """Past commands get an eighth of the memory. The other seven eighths are for device values."""
 
@@ -39,8 +41,8 @@ class HomeHistory:
     - `write_on`: runs work on the store's thread.
     - `lines_to`: returns a function that sends lines to a URL with a token.
 
-    `list_commands` and `list_executions` read from memory and card, newest first. Entries of the current run precede
-    older entries, even if the clock was wrong.
+    `read_commands` and `read_executions` read from memory and card, newest first, in steps, until `take` returns
+    False. Entries of the current run precede older entries, even if the clock was wrong.
     """
 
     def __init__(
@@ -113,12 +115,41 @@ class HomeHistory:
         self._executions[kind] = ExecutionHistory(on_add=note)
         return self._executions[kind]
 
-    async def list_commands(self, period: Period, device_id: str | None = None) -> list[dict[str, Any]]:
-        """Return the period's commands as JSON objects, to one device or to all devices."""
-        known = self.commands.list_commands(period, device_id)
-        return known if self.card is None else known + await self.card.older_commands(known, period, device_id)
+    async def read_commands(
+        self, period: Period, device_id: str | None, take: Callable[[dict[str, Any]], bool]
+    ) -> None:
+        """Pass the period's commands as JSON objects to `take`, to one device or to all devices."""
+        card = self.card
+        known = self.commands.iterate_commands(period, device_id)
+        older = None if card is None else lambda times: card.older_commands(times, period, device_id)
+        await self._read(known, lambda each: datetime.fromisoformat(each["recorded_at"]), older, take)
 
-    async def list_executions(self, kind: str, id_: str, period: Period) -> list[ExecutionEntry]:
-        """Return the period's executions. `kind` is `scene` or `automation`."""
-        known = self._executions[kind].list_runs(id_, period)
-        return known if self.card is None else known + await self.card.older_executions(known, period, kind, id_)
+    async def read_executions(
+        self, kind: str, id_: str, period: Period, take: Callable[[ExecutionEntry], bool]
+    ) -> None:
+        """Pass the period's executions to `take`. `kind` is `scene` or `automation`."""
+        card = self.card
+        known = self._executions[kind].iterate_runs(id_, period)
+        older = None if card is None else lambda times: card.older_executions(times, period, kind, id_)
+        await self._read(known, lambda each: each.executed_at, older, take)
+
+    async def _read(
+        self,
+        known: Iterable[T],
+        time_of: Callable[[T], datetime],
+        read_older: Callable[[list[int]], Awaitable[list[T]]] | None,
+        take: Callable[[T], bool],
+    ) -> None:
+        """Pass the known entries to `take`, and then the older entries. Stop if `take` returns False."""
+        times: list[int] = []
+
+        def take_all(entries: Iterable[T]) -> Generator[None, None, bool]:
+            for each in entries:
+                if not take(each):
+                    return False
+                times.append(to_millis(time_of(each)))
+                yield
+            return True
+
+        if await in_steps(self._clock, take_all(known)) and read_older is not None:
+            await in_steps(self._clock, take_all(await read_older([*times])))

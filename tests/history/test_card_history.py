@@ -17,6 +17,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from msgspec.structs import replace
 
+from appliance.clock import to_millis
 from appliance.history.card_lines import month_at, month_of
 from appliance.history.collector import (
     MAX_ATTRIBUTES,
@@ -320,7 +321,8 @@ async def test_commands_and_executions_survive_a_restart(tmp_path: Path) -> None
                 duration_ms=12,
             )
         )
-        assert await box.card.older_commands(box.history.commands.list_commands(ALL), ALL, None) == []
+        known = [*map(time_of, box.history.commands.iterate_commands(ALL))]
+        assert await box.card.older_commands(known, ALL, None) == []
     async with box.run():
         newest, oldest = await box.card.older_commands([], ALL, "lamp")
         assert len(newest["message"]) == 200 and oldest == {
@@ -334,15 +336,30 @@ async def test_commands_and_executions_survive_a_restart(tmp_path: Path) -> None
         }
         assert await box.card.older_commands([], ALL, "lam") == []
         assert await box.card.older_commands([], Period(limit=1), None) == [newest]
-        assert await box.card.older_commands([newest], ALL, None) == [oldest]
+        assert await box.card.older_commands([time_of(newest)], ALL, None) == [oldest]
         [run] = await box.card.older_executions([], ALL, "scene", "evening")
         assert (run.status, run.error, run.duration_ms, run.results) == (ExecutionStatus.ERROR, "it failed", 12, ())
         assert await box.card.older_executions([], ALL, "automation", "evening") == []
-        first = {"recorded_at": "1970-01-01T00:00:00.000Z"}
-        assert await box.card.older_commands([newest | first], ALL, None) == [newest, oldest]
+        assert await box.card.older_commands([0], ALL, None) == [newest, oldest]
         unset = replace(run, executed_at=datetime(1970, 1, 1, tzinfo=UTC))
         box.history.new_executions("scene").add(unset)
-        assert await box.history.list_executions("scene", "evening", ALL) == [unset, run]
+        assert await list_executions(box, ALL) == [unset, run]
+        assert await list_executions(box, ALL, enough=1) == [unset]
+
+
+def time_of(command: dict[str, Any]) -> int:
+    return to_millis(datetime.fromisoformat(command["recorded_at"]))
+
+
+async def list_executions(box: Box, period: Period, enough: int = 1000) -> list[ExecutionEntry]:
+    found: list[ExecutionEntry] = []
+
+    def take(entry: ExecutionEntry) -> bool:
+        found.append(entry)
+        return len(found) < enough
+
+    await box.history.read_executions("scene", "evening", period, take)
+    return found
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EIO])

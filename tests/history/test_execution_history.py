@@ -112,6 +112,20 @@ def test_executions_in_any_order_of_times_are_returned_newest_first() -> None:
     assert numbers(history, "x", period) == [*range(300, 150, -1)]
 
 
+def test_a_reader_that_stops_early_decompresses_only_the_newest_entries() -> None:
+    history = ExecutionHistory()
+    for number in range(400):
+        history.add(replace(entry("x", number), error="x" * 100_000))
+    tracemalloc.start()
+    try:
+        runs = history.iterate_runs("x", Period(limit=1000))
+        newest = [next(runs).duration_ms for _ in range(3)]
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert newest == [399, 398, 397] and peak < 2_000_000
+
+
 def test_the_executions_of_hundreds_of_automations_use_less_memory_than_the_limit() -> None:
     history = ExecutionHistory()
     tracemalloc.start()
@@ -173,8 +187,8 @@ def test_commands_are_newest_first_and_the_most_commanded_device_loses_first() -
     figures = audit.figures()
     assert figures["bytes"] <= 100_000 and figures["recorded"] == 2010
     everything = Period(limit=1000)
-    assert len(audit.list_commands(everything, "quiet:1")) == 10
-    times = [entry["recorded_at"] for entry in audit.list_commands(everything, "busy:1")]
+    assert len([*audit.iterate_commands(everything, "quiet:1")]) == 10
+    times = [entry["recorded_at"] for entry in audit.iterate_commands(everything, "busy:1")]
     assert len(times) > 100 and times == sorted(times, reverse=True)
     send(bus, 1, "huge:1", message="x" * 200_000)
     assert audit.figures()["bytes"] <= 100_000

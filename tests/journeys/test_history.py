@@ -7,7 +7,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from appliance.api.routes.history import MAX_STATES_BYTES
+import orjson
+
+from appliance.adapters.elgato_lights.simulator import LightSimulator
+from appliance.adapters.roku_tv.simulator import TvSimulator
+from appliance.api.routes.history import MAX_ENTRIES_BYTES
+from appliance.history.execution_history import ExecutionEntry, ExecutionStatus
+from appliance.home.commands import Command
+from appliance.home.events import CommandEnded
 from appliance.home.model import DeviceKind, Observation, Report
 from tests.fakes.app import LIGHT, TV, App, open_app
 from tests.fakes.clock import VirtualClock
@@ -184,6 +191,48 @@ async def test_each_value_goes_to_the_server(tmp_path: Path) -> None:
     assert found == [50, 10] and lines.requests == 1
 
 
+async def test_executions_and_commands_with_long_texts_are_cut_at_a_size(tmp_path: Path, clock: VirtualClock) -> None:
+    for kind, text in (("scenes", SCENE), ("automations", AUTOMATION)):
+        (tmp_path / "config" / kind).mkdir(parents=True)
+        (tmp_path / "config" / kind / "evening.lua").write_text(text)
+    light, tv = LightSimulator(clock=clock), TvSimulator(clock=clock)
+    async with open_app(root=tmp_path, clock=clock, light=light, tv=tv) as app:
+        for number in range(60):
+            clock.suspend(1)
+            add_long_entries(app, clock, f"{number:02}{'x' * 100_000}")
+        for path in ("/scenes/evening/history", "/automations/evening/history", "/audit/commands"):
+            shown = await entries(app, f"{path}?limit=1000")
+            assert MAX_ENTRIES_BYTES - 101_000 < len(orjson.dumps(shown)) <= MAX_ENTRIES_BYTES, path
+            times = [each.get("executed_at") or each["recorded_at"] for each in shown]
+            assert times == sorted(times, reverse=True), path
+
+
+def add_long_entries(app: App, clock: VirtualClock, text: str) -> None:
+    """Add an execution of the scene and of the automation, and a command, each with this text."""
+    hub = app.hub
+    run = ExecutionEntry(
+        subject="evening",
+        executed_at=clock.now(),
+        status=ExecutionStatus.ERROR,
+        error=text,
+        results=(),
+        duration_ms=1,
+        trigger_payload={},
+    )
+    hub.scenes.executor.history.add(run)
+    hub.automations.executor.history.add(run)
+    ended = CommandEnded(
+        at=clock.now(),
+        source="device",
+        room_id=None,
+        device_id=LIGHT,
+        command=Command(capability="power", action="on"),
+        status="error",
+        message=text,
+    )
+    hub.bus.publish(ended)
+
+
 async def test_the_states_of_a_device_with_long_texts_are_cut_at_a_size(quiet: App, clock: VirtualClock) -> None:
     text = {"custom.elgato_lights.text": "x" * 100_000}
     for brightness in range(1, 61):
@@ -193,4 +242,4 @@ async def test_the_states_of_a_device_with_long_texts_are_cut_at_a_size(quiet: A
     states = await entries(quiet, f"/devices/{LIGHT}/history?limit=1000")
     shown = [each["device"]["attributes"]["brightness"] for each in states]
     assert shown == [*range(60, 60 - len(shown), -1)]
-    assert len(shown) == MAX_STATES_BYTES // 100_000 + 1
+    assert len(shown) == MAX_ENTRIES_BYTES // 100_600

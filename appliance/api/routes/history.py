@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable
 from datetime import UTC, datetime
+from itertools import takewhile
 from typing import Any
 
 import orjson
 
 from appliance.api import schemas
-from appliance.api.responses import encode_list
+from appliance.api.responses import LimitedList
 from appliance.api.roles import Role
 from appliance.api.route import ApiResource, Call, route
 from appliance.api.routes.devices import INCLUDE
@@ -31,6 +32,7 @@ from appliance.tables.json_schema import (
     Check,
     Record,
     Schema,
+    Shape,
     array_of,
     described,
     maybe,
@@ -41,8 +43,8 @@ from appliance.tables.json_schema import (
 MAX_LIMIT = 1000
 """Maximum number of entries in one response."""
 
-MAX_STATES_BYTES = 4 << 20
-"""Maximum size of a response with states of a device. Older states beyond this size are omitted."""
+MAX_ENTRIES_BYTES = 4 << 20
+"""Maximum size of the entries in one response. Older entries beyond this size are omitted."""
 
 _INSTANT = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+ -]\d\d:\d\d)", re.ASCII)
 
@@ -121,19 +123,9 @@ class HistoryApi(ApiResource):
         """Return the past states of the device, newest first, with an entry for each change of an attribute."""
         device = self.hub.registry.get_device(device_id)
         encode = _STATE if call.query()["include"] else _STATE_WITHOUT_COMMANDS
-        found: list[bytes] = []
-
-        def encode_entries() -> Iterator[None]:
-            left = MAX_STATES_BYTES
-            for entry in self.hub.history.devices.iterate_states(device, *_parse_query(call)):
-                found.append(orjson.dumps(encode(entry)))
-                left -= len(found[-1])
-                if left < 0:
-                    return
-                yield
-
-        await in_steps(self.hub.clock, encode_entries())
-        return b'{"device_id":%b,"entries":[%b]}' % (orjson.dumps(device_id), b",".join(found))
+        states = self.hub.history.devices.iterate_states(device, *_parse_query(call))
+        entries = await self._encode(encode, states)
+        return b'{"device_id":%b,"entries":%b}' % (orjson.dumps(device_id), entries)
 
     @route("GET", "/devices/<device_id>/history/<attribute>", Role.READ, _VALUES, query=_DEVICE_QUERY)
     async def list_values(self, call: Call, device_id: str, attribute: str) -> object:
@@ -141,7 +133,7 @@ class HistoryApi(ApiResource):
         self.hub.registry.get_device(device_id)
         found = await self.hub.history.attributes.list_values(device_id, attribute, *_parse_query(call))
         of = {"device_id": device_id, "attribute": attribute}
-        entries = await encode_list(self.hub.clock, _VALUE, ({**of, **_show_entry(each)} for each in found.entries))
+        entries = await self._encode(_VALUE, ({**of, **_show_entry(each)} for each in found.entries))
         names = map(orjson.dumps, (device_id, attribute, found.resolution.name.lower()))
         return b'{"device_id":%b,"attribute":%b,"resolution":%b,"entries":%b}' % (*names, entries)
 
@@ -151,7 +143,14 @@ class HistoryApi(ApiResource):
         query = call.query()
         word = query.pop("device_id")
         device_id = None if word is None else self.hub.registry.id_of(word)
-        return {"entries": await self.hub.history.list_commands(Period(**query), device_id)}
+        entries = LimitedList(lambda entry: entry, MAX_ENTRIES_BYTES)
+        await self.hub.history.read_commands(Period(**query), device_id, entries.add)
+        return b'{"entries":%b}' % entries.to_json()
+
+    async def _encode(self, shape: Shape, things: Iterable[Any]) -> bytes:
+        entries = LimitedList(shape, MAX_ENTRIES_BYTES)
+        await in_steps(self.hub.clock, takewhile(bool, map(entries.add, things)))
+        return entries.to_json()
 
 
 def _parse_query(call: Call) -> tuple[Period, Resolution]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 
+import orjson
+
 from appliance.api import schemas
 from appliance.api.error_responses import failed_execution_body
-from appliance.api.responses import json_response
+from appliance.api.responses import LimitedList, json_response
 from appliance.api.roles import Role
 from appliance.api.route import ApiResource, Call, route
-from appliance.api.routes.history import PERIOD
+from appliance.api.routes.history import MAX_ENTRIES_BYTES, PERIOD
 from appliance.errors import DroppedByMode
 from appliance.history.execution_history import ExecutionStatus
 from appliance.history.period import Period
@@ -52,5 +54,6 @@ class ScenesApi(ApiResource):
     async def list_history(self, call: Call, scene_id: str) -> object:
         """Return the results of the scene's executions, newest first."""
         self.hub.scenes.catalog.get(scene_id)
-        entries = await self.hub.history.list_executions("scene", scene_id, Period(**call.query()))
-        return {"scene_id": scene_id, "entries": entries}
+        entries = LimitedList(schemas.SCENE_RUN, MAX_ENTRIES_BYTES)
+        await self.hub.history.read_executions("scene", scene_id, Period(**call.query()), entries.add)
+        return b'{"scene_id":%b,"entries":%b}' % (orjson.dumps(scene_id), entries.to_json())

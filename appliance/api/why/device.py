@@ -90,12 +90,16 @@ def _describe_uses(definition: AutomationDefinition, things: Mapping[tuple[str, 
 
 async def _list_commands(hub: Hub, device_id: str) -> list[Decision]:
     commands: list[Decision] = []
-    for entry in await hub.history.list_commands(LATEST, device_id):
+
+    def add(entry: dict[str, Any]) -> bool:
         command = entry["command"]
         value = f" {value_text(rounded(command['value']))}" if "value" in command else ""
         ended = entry["status"] if entry["message"] is None else f"{entry['status']}, {entry['message']}"
         asked = f"{entry['source']} sent {command['capability']} {command['action']}{value}"
         commands.append(Decision(entry["recorded_at"], f"{asked}: {ended}"))
+        return True
+
+    await hub.history.read_commands(LATEST, device_id, add)
     return commands
 
 

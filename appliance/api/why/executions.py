@@ -35,7 +35,14 @@ def describe_executions(hub: Hub, id_: str) -> list[str]:
 
 async def list_decisions(hub: Hub, kind: str, id_: str) -> list[Decision]:
     """Return the decisions about the executions of this id, including executions before the hub's last start."""
-    return [_decision(hub, each) for each in await hub.history.list_executions(kind, id_, LATEST)]
+    decisions: list[Decision] = []
+
+    def add(entry: ExecutionEntry) -> bool:
+        decisions.append(_decision(hub, entry))
+        return True
+
+    await hub.history.read_executions(kind, id_, LATEST, add)
+    return decisions
 
 
 async def describe_file(catalog: Catalog[Any], file: LoadedFile[Any]) -> list[str]:

@@ -224,7 +224,7 @@ class Dispatcher:
         devices, checked = batch
         if isinstance(checked, Command):
             command = checked
-        outcomes = {device.id: _unknown_outcome(device) for device in devices}
+        outcomes: dict[str, Outcome] = {}
         for device in devices:
             self._bus.publish(CommandStarted(source=source, device_id=device.id, command=command))
         try:
@@ -233,7 +233,8 @@ class Dispatcher:
             await wait_for_short_turn()  # many calls may end in one turn
         finally:
             for device in devices:
-                self.publish_outcome(outcomes[device.id], device.room_id, command, source)
+                outcome = outcomes.get(device.id) or _unknown_outcome(device)
+                self.publish_outcome(outcome, device.room_id, command, source)
         return outcomes
 
     async def _send_batch(self, batch: _Batch, sender: Sender | None) -> Mapping[str, Exception | None]:

@@ -244,7 +244,7 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
             return None
         if not self.requirement.is_entered(value, assumed):
             return None
-        table = self._table(device, previous)
+        table = self._table(device, value, previous)
         # without an earlier value, the delay is unknown; 0 marks the event, unless `Match.dated` replaces it
         if previous is None:
             table["late_secs"] = 0
@@ -263,7 +263,7 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
         is_new = self._must_rest and self.attribute not in event.baseline and not same(value, previous)
         if not is_new:
             return WaitOutcome.CONTINUES
-        return self.match_of(event.device.id, self._table(event.device, previous))
+        return self.match_of(event.device.id, self._table(event.device, value, previous))
 
     def resume(self, pending: Match, device: Device) -> Match | WaitOutcome:
         """Return the effect of the device's first observation on a wait from before the stop."""
@@ -274,15 +274,15 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
             return WaitOutcome.CONTINUES
         if self.requirement.is_any:
             return WaitOutcome.ENDS
-        return self.match_of(device.id, self._table(device, previous))
+        return self.match_of(device.id, self._table(device, value, previous))
 
     def resolve(self, pending: Match, device: Device | None) -> Match | None:
         """Return the match to fire at the end of the wait, with the last known value. If the last known value does
         not match, return None."""
-        if device is None or not self.requirement.holds(self._last_value(device)):
+        if device is None or not self.requirement.holds(value := self._last_value(device)):
             return None
         kept = {name: pending.event[name] for name in ("late_secs",) if name in pending.event}
-        return self.match_of(device.id, {**self._table(device, pending.event.get("previous_value")), **kept})
+        return self.match_of(device.id, {**self._table(device, value, pending.event.get("previous_value")), **kept})
 
     def match_of(self, device_id: str, table: Mapping[str, Value], *, began_in_stop: bool = False) -> Match:
         """Return a match for the device with this event table."""
@@ -297,11 +297,11 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
         """Return the newest comparable value, even from before a gap."""
         return self.requirement.last_usable(device.known(self.attribute or ""))
 
-    def _table(self, device: Device, previous: Value = None) -> dict[str, Value]:
+    def _table(self, device: Device, value: Value = None, previous: Value = None) -> dict[str, Value]:
         table: dict[str, Value] = {"type": self.type, "device_id": device.id, "attributes": dict(device.attributes)}
         if self.attribute is not None:
             table["attribute"] = self.attribute
-            table["value"] = self._last_value(device)
+            table["value"] = value
             table["previous_value"] = previous
         return {key: value for key, value in table.items() if value is not None}
 

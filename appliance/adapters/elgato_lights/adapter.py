@@ -156,7 +156,7 @@ class ElgatoAdapter(PollingAdapter):
         lights = await self._fetch_lights()
         states = [_parse(raw) for raw in lights]
         changes: dict[int, dict[str, int]] = {}
-        expected: dict[str, ExpectedState] = {}
+        previous: dict[str, Mapping[str, Value]] = {}
         results: dict[str, CommandResult] = {}
         for device_id in device_ids:
             index = _index(device_id)
@@ -167,7 +167,7 @@ class ElgatoAdapter(PollingAdapter):
                 results[device_id] = CommandResult(error=error)
                 continue
             changes[index] = _CHANGES[goal.capability, goal.action](goal.value)
-            expected[device_id] = ExpectedState(command, LIGHT_COMMANDS, before)
+            previous[device_id] = before
         if changes:
             written = [
                 _with_change(raw, state, changes.get(index, {}))
@@ -176,6 +176,7 @@ class ElgatoAdapter(PollingAdapter):
             body = {"numberOfLights": len(written), "lights": written}
             with suppress(Unreadable, Unanswered):  # the next reading shows the result
                 await self.http.request("PUT", "/elgato/lights", json=body, repeat=command.can_repeat)
+            expected = {each: ExpectedState(command, LIGHT_COMMANDS, before) for each, before in previous.items()}
             results |= await self.confirm_all(expected, began, LIGHT_CONFIRM_SECS)
         return [results[device_id] for device_id in device_ids]
 

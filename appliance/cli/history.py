@@ -43,6 +43,8 @@ Row = dict[str, Any]
 def history(arguments: argparse.Namespace) -> int:
     """Print the export on standard output, and the export's gaps on standard error."""
     start, end = _instant(arguments.start, "--start"), _instant(arguments.end, "--end")
+    if start is not None and end is not None and end < start:
+        raise StartFailed("--end is before --start", os.EX_USAGE)
     data_dir = HubPaths.of_process(arguments).need_data_dir()
     need_access(data_dir)
     become_owner(data_dir)

@@ -94,6 +94,11 @@ def test_damaged_lines_are_omitted_and_reported(past: Path, command: Command) ->
     assert code == 0 and "=plug" not in result and "2 damaged lines were skipped" in result
 
 
+def test_a_period_that_ends_before_it_begins_is_an_error(past: Path, command: Command) -> None:
+    code, result = command(past, "history", "export", "--start", "2026-12-02", "--end", "2026-12-01")
+    assert code == 64 and result == "lares: --end is before --start\n"
+
+
 @pytest.mark.parametrize("flag", ["--start", "--end"])
 def test_an_invalid_time_is_wrong_usage(past: Path, command: Command, flag: str) -> None:
     code, result = command(past, "history", "export", flag, "yesterday")

@@ -127,7 +127,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_help(commands)
     _add_key(commands, common)
     _explain(parser)
-    parser.set_defaults(parser=parser, commands=subcommands(parser))
+    parser.set_defaults(parser=parser)
     return parser
 
 
@@ -295,7 +295,7 @@ def _add_completion(commands: Any) -> None:
 
 def _add_help(commands: Any) -> None:
     help_ = commands.add_parser("help", help="explain a command or the exit codes")
-    help_.add_argument("topic", nargs="?", metavar="COMMAND", help="a command, or exit-codes")
+    help_.add_argument("topic", nargs="*", metavar="COMMAND", help="a command, or exit-codes")
 
 
 def _add_key(commands: Any, common: Sequence[_Parser]) -> None:

@@ -66,17 +66,17 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
 
 
 def help(arguments: argparse.Namespace) -> int:
-    topic, parser = arguments.topic, arguments.parser
-    commands = arguments.commands
-    if topic is None:
-        parser.print_help()
-    elif topic == "exit-codes":
+    parser = arguments.parser
+    if arguments.topic == ["exit-codes"]:
         for code, meaning in EXIT_CODES.items():
             say(f"{code:>3}  {meaning}")
-    elif topic in commands:
-        commands[topic].print_help()
-    else:
-        raise StartFailed(f"unknown command {topic!r}; `lares help` lists all commands", os.EX_USAGE)
+        return os.EX_OK
+    for word in arguments.topic:
+        if word not in (known := subcommands(parser)):
+            topic = " ".join(arguments.topic)
+            raise StartFailed(f"unknown command {topic!r}; `lares help` lists all commands", os.EX_USAGE)
+        parser = known[word]
+    parser.print_help()
     return os.EX_OK
 
 

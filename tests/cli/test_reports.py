@@ -257,7 +257,10 @@ def test_help_explains_commands_and_lists_every_exit_code(tmp_path: Path) -> Non
     assert "examples:\n  lares simulate" in ended(tmp_path, "help", "simulate").out
     listed = ended(tmp_path, "help", "exit-codes").out
     assert {int(line[:3]) for line in listed.splitlines()} == set(EXIT_CODES)
-    assert ended(tmp_path, "help", "nonsense").code == 64
+    assert "--hook" in ended(tmp_path, "help", "key", "create").out
+    for words in (["nonsense"], ["key", "nonsense"], ["check", "nonsense"]):
+        result = ended(tmp_path, "help", *words)
+        assert result.code == 64 and f"unknown command '{' '.join(words)}'" in result.err
     files = (each for each in (ROOT / "appliance").rglob("*.py") if each.parent.name != "lua_worker")
     texts = (file.read_text() for file in files)
     used = {getattr(os, name) for text in texts for name in re.findall(r"\bos\.(EX_[A-Z]+)", text)}

@@ -370,6 +370,8 @@ async def test_a_message_is_sent_or_collected_and_a_wrong_section_named(tmp_path
         assert (await asked(tmp_path, "notify", "phone:send", "three")).out == "phone:send: gathered\n"
         other = await asked(tmp_path, "notify", "phone:ring", "x")
         assert other.code == 64 and "phone has no operation 'ring'; its operations are " in other.err
+    for section in ("", ":send"):
+        assert "the section is empty" in ended(tmp_path, "notify", section, "x").err
     nobody = ended(tmp_path, "notify", "phone", "x")
     assert nobody.code == 69 and "start one with `lares run`" in nobody.err
 

@@ -109,11 +109,12 @@ class _WaitingCommand:
 
 
 class AddressGates:
-    """Holds one gate for each address. The first request for an address defines its concurrency."""
+    """Provides one gate for each address while adapters or commands use it. The first request for an address defines
+    its concurrency."""
 
     def __init__(self, timeout_secs: float = LOCK_TIMEOUT_SECS) -> None:
         self._timeout_secs = timeout_secs
-        self._gates: dict[str, AddressGate] = {}
+        self._gates: WeakValueDictionary[str, AddressGate] = WeakValueDictionary()
 
     def at(self, address: str, concurrency: int = 1) -> AddressGate:
         """Return the gate of the address. Different spellings of an address share one gate."""

@@ -63,7 +63,7 @@ class Registry:
 
     def ids_of(self, adapter: str) -> Mapping[str, None]:
         """Return the ids of the adapter's devices. The result is valid only until the next change."""
-        return self._by_adapter[adapter]
+        return self._by_adapter.get(adapter, {})
 
     def list_devices(self) -> tuple[Device, ...]:
         """Return all devices, sorted by id. Return the same tuple object until a device changes."""
@@ -165,6 +165,8 @@ class Registry:
         stored."""
         if device_id in self.ids_of(adapter):
             del self._by_adapter[adapter][device_id]
+            if not self._by_adapter[adapter]:
+                del self._by_adapter[adapter]
             self._unavailable.discard(device_id)
             self._first_reports.forget(device_id)
             device = self._devices.pop(device_id)

@@ -7,6 +7,7 @@ import asyncio
 import gc
 import logging
 import time
+import weakref
 from collections.abc import AsyncIterator, Sequence
 
 import pytest
@@ -315,3 +316,12 @@ async def test_simultaneous_commands_to_one_device_wait_for_each_other() -> None
     outcomes = await asyncio.gather(*tasks, return_exceptions=True)
     assert [str(each) for each in outcomes if each is not None] == ["it does not answer"]
     assert began == ["a1", "b1", "none", "a2"] and not gate._devices, "no lock stays"
+
+
+def test_gates_of_unused_addresses_are_freed() -> None:
+    """Otherwise, each section that was ever started would leave a gate."""
+    gates = AddressGates()
+    used, unused = gates.at("http://10.0.0.1"), weakref.ref(gates.at("http://10.0.0.2"))
+    gc.collect()
+    assert unused() is None
+    assert gates.at("http://10.0.0.1/x") is used

@@ -320,3 +320,17 @@ async def test_other_tasks_run_while_a_full_list_removes_devices() -> None:
 
     await asyncio.gather(publish.full_list(()), watch())
     assert sorted(set(counts)) == [*range(10)]
+
+
+def test_a_section_without_devices_leaves_nothing() -> None:
+    home = Home()
+    for name in ("a", "b"):
+        Publisher(name, home.registry, home.bus, Clock()).report(
+            Report(
+                adapter=name, observations=(Observation(device_id=f"{name}:1", kind=DeviceKind.LIGHT, attributes={}),)
+            )
+        )
+    for _ in home.registry.remove_section("a"):
+        pass
+    assert [*home.registry.ids_of("a")] == [*home.registry.ids_of("never")] == []
+    assert [*home.registry._by_adapter] == ["b"]

@@ -20,6 +20,9 @@ MAX_WILDCARDS = 200
 """Maximum number of subscribed filters with wildcards. Each incoming topic is compared with all these filters."""
 
 
+_NO_WORDS = frozenset[str]()
+
+
 class Route(NamedTuple):
     """A filter, and a device and entity that read the filter's messages."""
 
@@ -88,7 +91,8 @@ class Router:
                     del readers[filter_]
         for found in readers.values():
             sensors = [each.entity for each in found if isinstance(each.entity, BinarySensor)]
+            words = frozenset(word for each in sensors for word in each.words) if len(sensors) > 1 else _NO_WORDS
             for sensor in sensors:
-                sensor.ignore_others(sensors)
+                sensor.shared_words = words
         self._readers = readers
         self._wild = [(each, each.split("/")) for each in readers if is_wild(each)]

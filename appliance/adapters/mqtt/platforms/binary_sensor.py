@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from appliance.adapters.mqtt.home_assistant_classes import BINARY_SENSORS
 from appliance.adapters.mqtt.platforms.entity import Entity
 from appliance.adapters.mqtt.platforms.payloads import UnknownValue, UnknownWord, Update, one_of, read_word
@@ -15,12 +13,15 @@ class BinarySensor(Entity):
 
     device_class = ""
     is_renamed = True
+    shared_words: frozenset[str]
+    """The words of all sensors with the same topic. A sensor ignores the words of the others. For example, a receiver
+    of radio codes publishes the codes of all sensors at one topic."""
 
     def setup(self) -> None:
         self.words = {self.payload("on"): True}
         self.words.setdefault(self.payload("off"), False)
-        self._ignored = frozenset(self.config.texts("_ignored"))
-        self._others = frozenset[str]()
+        self._ignored = self.config.texts("_ignored")
+        self.shared_words = frozenset[str]()
         self.off_delay = self.config.number("off_delay", 0)
         device_class = self.config.text("device_class")
         found = BINARY_SENSORS.get(device_class)
@@ -35,17 +36,14 @@ class BinarySensor(Entity):
         value = None if is_on is None else on if is_on else off
         return {self.main_attribute: value, **dict.fromkeys(self.more_attributes, is_on)}
 
-    def ignore_others(self, sensors: Iterable[BinarySensor]) -> None:
-        """Ignore the words of the other sensors with the same topic. For example, a receiver of radio codes
-        publishes the codes of all sensors at one topic."""
-        self._others = frozenset(word for each in sensors if each is not self for word in each.words)
-
     def _parse(self, text: str) -> Update:
         """Parse a word. A sensor that switches itself off also ignores unknown words, because a word on its topic can
         belong to an unannounced sensor."""
         key = self.main_attribute
+        if text in self.shared_words and text not in self.words:
+            return {}
         try:
-            found = read_word(text, self.words, key, ignored=self._ignored | self._others)
+            found = read_word(text, self.words, key, ignored=self._ignored)
         except UnknownValue as fault:
             if self.off_delay > 0:
                 raise UnknownWord(fault.text, one_of(self.words), key) from None

@@ -222,13 +222,15 @@ async def test_scenes_and_automations_are_announced_and_can_be_commanded(broker:
     automations = {"wake up": ("Wake up", True)}
     access: dict[str, Any] = {"scenes": {"evening": "Evening"}, "automations": automations,
                               "run_scene": ran.append, "switch": switch}  # fmt: skip
-    async with BrokerHome(broker) as here, BrokerHome(broker) as there:
+    topic = HubTopics("here", "homeassistant").of("automations", "wake up", "set")
+    async with broker.client() as client, BrokerHome(broker) as here, BrokerHome(broker) as there:
         async with publishing(here, "here", Lamp(here.registry, LAMP), **access):
-            await there.shows("mqtt:lares_here_hub", state="online", power="on")
+            await there.shows("mqtt:lares_here_hub", state="online")
             await there.command("mqtt:lares_here_hub", "custom.mqtt.scene_evening", "press")
             await until(lambda: ran == ["evening"])
-            await there.command("mqtt:lares_here_hub", "power", "off")
-            assert ran[-1] == ("wake up", False) and there.attributes("mqtt:lares_here_hub")["power"] == "off"
+            await client.publish(topic, "off", qos=1)
+            await until(lambda: ran[-1] == ("wake up", False))
+            assert not any("automation" in each.id for each in there.registry.list_devices())
 
 
 async def test_messages_of_an_earlier_run_are_cleared(broker: Broker) -> None:

@@ -22,12 +22,13 @@ from appliance.adapters.mqtt.announcements.discovery import BIRTH_SECS, RETURN_S
 from appliance.adapters.mqtt.fields import parse_templates
 from appliance.adapters.mqtt.inbox import CROWDED, MAX_MESSAGES, TURN_BYTES, Inbox
 from appliance.adapters.mqtt.messages import Outgoing, Received, outgoing_of
-from appliance.adapters.mqtt.out.discovery_payloads import hub_payload
+from appliance.adapters.mqtt.out.discovery_payloads import device_payload, hub_payload
 from appliance.adapters.mqtt.out.topics import HubTopics, discovery_id
 from appliance.adapters.mqtt.pending_command import SUPPRESS_SECS
 from appliance.adapters.mqtt.refusals import Refusal
 from appliance.errors import BadAnswer, Invalid, Unreachable
 from appliance.home.commands import Command
+from appliance.home.model import Device, DeviceKind, Metadata
 from tests.adapters.mqtt.captures import Sent, capture
 from tests.adapters.mqtt.homes import PLAIN
 from tests.adapters.mqtt.table import (
@@ -82,6 +83,33 @@ def test_a_hub_ignores_its_own_announcements_and_accepts_other_hubs() -> None:
         catalog = new_catalog(hub_id)
         take(catalog, (sent,))
         assert list(catalog.devices) == found, hub_id
+
+
+def test_the_automations_of_another_hub_are_not_devices() -> None:
+    topics = HubTopics("here", "homeassistant")
+    payload = json.loads(hub_payload({"evening": "Evening"}, {"smoke": "Smoke alarm"}, topics))
+    [switch] = [each for each in payload["components"].values() if each["platform"] == "switch"]
+    assert switch["entity_category"] == "config"
+    del switch["entity_category"]  # earlier versions announce no category
+    for includes_config_entities in (False, True):
+        catalog = new_catalog("there", includes_config_entities=includes_config_entities)
+        take(catalog, (Sent(topics.config("hub"), json.dumps(payload).encode(), retain=True),))
+        assert list(catalog.devices) == ["mqtt:lares_here_hub"]
+        assert "power" not in catalog.devices["mqtt:lares_here_hub"].handlers
+
+
+def test_a_person_of_another_hub_is_a_person_there_and_no_motion_sensor() -> None:
+    anna = Device(id="virtual:anna", room_id=None, kind=DeviceKind.SENSOR, attributes={"presence": True},
+                  metadata=Metadata(source="virtual"), updated_at=NOW, last_seen=NOW)  # fmt: skip
+    topics = HubTopics("here", "homeassistant")
+    payload = device_payload(anna, None, topics, ())
+    state = json.dumps({"attributes": {"state": "online", "presence": True}}).encode()
+    catalog = new_catalog("there")
+    topic = topics.of("devices", anna.id, "state")
+    take(catalog, (Sent(topics.config("x"), payload, retain=True), Sent(topic, state, retain=True)))
+    [device] = catalog.devices.values()
+    seen = device.observation()
+    assert (seen.attributes, device.device_class) == ({"presence": True}, "person")
 
 
 def test_a_lock_with_a_code_accepts_it_in_the_command() -> None:

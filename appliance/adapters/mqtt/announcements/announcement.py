@@ -23,6 +23,10 @@ MAX_TEXT_CHARS = 200
 """Maximum length of a name or fact of a device. Longer texts are shortened."""
 
 
+LARES_ORIGIN = "Lares"
+"""The `origin` in the announcements of Lares hubs."""
+
+
 class DeviceFacts(Struct, frozen=True, kw_only=True, gc=False):
     """The object `device` of a configuration. Missing fields are empty. `connections` holds only the values, without
     their types."""
@@ -93,6 +97,18 @@ class Announcement(Struct, frozen=True, kw_only=True, gc=False):
     def is_main(self) -> bool:
         """Whether the announced name is null. A null name marks the main entity of a device."""
         return "name" in self.config and self.config["name"] is None
+
+    @property
+    def is_from_lares(self) -> bool:
+        """Whether a Lares hub publishes the entity."""
+        return self.origin == LARES_ORIGIN
+
+    @property
+    def is_automation(self) -> bool:
+        """Whether the entity is the switch of a Lares hub's automation. It is not an appliance, so "everything off"
+        must not find it."""
+        is_switch = self.component == "switch" and self.object_id.startswith("automation_")
+        return self.is_from_lares and is_switch and any(each.endswith("_hub") for each in self.device.identifiers)
 
     @property
     def is_excluded(self) -> bool:

@@ -33,9 +33,6 @@ MAX_CONFIGS_BYTES = 320 * 1024 * 1024
 ENTITY_BYTES, AVAILABILITY_BYTES, JSON_PART_BYTES = 6 * 1024, 500, 100
 """Estimated memory, in bytes, of a small entity, of each availability topic, and of each part of an entity's JSON."""
 
-ORIGIN = "Lares"
-"""The `origin` in the announcements of Lares hubs."""
-
 T = TypeVar("T")
 
 
@@ -197,7 +194,7 @@ class AnnouncementStore:
         if not former:
             _require_one_usable(found)
         usable = (self._usable_or_former(each, former.get(each.key)) for each in found)
-        return [each for each in usable if not self._is_own(each)]
+        return [each for each in usable if not (self._is_own(each) or each.is_automation)]
 
     def _usable_or_former(self, announcement: Announcement, former: Announcement | None) -> Announcement:
         """Return the announcement. If the announcement is unusable, return the previous one, so that a known
@@ -216,7 +213,7 @@ class AnnouncementStore:
     def _is_own(self, announcement: Announcement) -> bool:
         """Return whether this hub publishes the announcement."""
         identifiers = announcement.device.identifiers
-        return announcement.origin == ORIGIN and any(each.startswith(self._own) for each in identifiers)
+        return announcement.is_from_lares and any(each.startswith(self._own) for each in identifiers)
 
     def _parse_tasmota(self, topic: str, payload: bytes) -> tuple[str, list[Announcement], str | None]:
         """Return the configuration topic of a Tasmota device, the device's announcements, and the fault of an

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import orjson
 
+from appliance.adapters.mqtt.announcements.announcement import LARES_ORIGIN
 from appliance.adapters.mqtt.out.components import components_of, describe_events
 from appliance.adapters.mqtt.out.published_device import Fields, PublishedDevice
 from appliance.adapters.mqtt.out.topics import HubTopics, discovery_id
@@ -49,7 +50,7 @@ def device_payload(device: Device, room: str | None, topics: HubTopics, events: 
 
 def origin() -> dict[str, str]:
     """Return the object `origin` of a discovery payload."""
-    return {"name": "Lares", "sw_version": VERSION}
+    return {"name": LARES_ORIGIN, "sw_version": VERSION}
 
 
 def hub_payload(scenes: Mapping[str, str], automations: Mapping[str, str], topics: HubTopics) -> bytes:
@@ -63,7 +64,7 @@ def hub_payload(scenes: Mapping[str, str], automations: Mapping[str, str], topic
         key = f"automation_{discovery_id(id_)}"
         components[key] = {"platform": "switch", "name": name, "state_topic": topics.of("automations", id_, "state"),
                            "command_topic": topics.of("automations", id_, "set"), "payload_on": "on",
-                           "payload_off": "off"}  # fmt: skip
+                           "payload_off": "off", "entity_category": "config"}  # fmt: skip
     for key, component in components.items():
         component["unique_id"] = f"{topics.identifier('hub')}_{key}"
     return orjson.dumps(

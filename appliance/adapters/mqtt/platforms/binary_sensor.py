@@ -28,6 +28,9 @@ class BinarySensor(Entity):
         self._values = (True, False) if found is None else (found.on, found.off)
         self.claims = () if found is None else (found.capability,)
         self.more_attributes = ("presence",) if device_class == "presence" else ()
+        if device_class == "presence" and self.announcement.is_from_lares:  # a person, not a sensor in a room
+            self.device_class, self.claims, self.more_attributes = "person", ("presence",), ()
+            self._values = (True, False)
         self.add_reader("state_topic", BinarySensor._parse, "value_template")
 
     def showing(self, is_on: Value) -> Update:

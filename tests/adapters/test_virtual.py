@@ -223,6 +223,14 @@ OBSERVED_IN_VAIN: tuple[tuple[Any, str], ...] = (
     ({"device_id": ALL, "attributes": {"contct": "open"}}, "did you mean contact?"),
     ({"device_id": ALL, "attributes": {"state": "offline"}}, "is not an attribute of 'all'"),
     (
+        {"device_id": ALL, "attributes": {"target_temperature": {"value": 50, "unit": "parsec"}}},
+        "target_temperature has the unit 'parsec', which is not a unit of target_temperature; use one of °C, °F, K",
+    ),
+    (
+        {"device_id": ALL, "attributes": {"target_temperature": {"value": -400, "unit": "°C"}}},
+        "target_temperature must be at least -273.15 °C, not -400",
+    ),
+    (
         {"device_id": ALL, "attributes": {f"custom.a.v{number}": 1 for number in range(2_500)}},
         "; and 2497 further names are not attributes of 'all'",
     ),
@@ -274,6 +282,9 @@ options = { power = ["of", "on"], motion = ["clear"] }
 id = "five"
 attributes = 5
 options = { a = [] }
+[[adapters.virtual.devices]]
+id = "plug"
+attributes = { power_consumption = { value = 1, unit = "°C" } }
 [adapters.v2]
 type = "virtual"
 devices = 3
@@ -301,8 +312,12 @@ FAULTS = (
     ),
     (18, "adapters.virtual.devices[4].attributes must be a table"),
     (19, "adapters.virtual.devices[4].options must list the options of a as an array of words"),
-    (22, "adapters.v2.devices must be a list of tables"),
-    (23, "adapters.v3 uses these ids for more than one device: a"),
+    (
+        22,
+        "adapters.virtual.devices[5].attributes contains power_consumption, which has the unit '°C', which is not",
+    ),
+    (25, "adapters.v2.devices must be a list of tables"),
+    (26, "adapters.v3 uses these ids for more than one device: a"),
 )
 
 

@@ -12,6 +12,7 @@ from appliance.home.command_specs import CommandSpec
 from appliance.home.model import DeviceKind
 from appliance.home.observations import Dropped, check_attributes
 from appliance.home.texts import MAX_NAME_CHARS, strip_text
+from appliance.home.units import check_measure
 from appliance.home.values import KELVIN_RANGE, Value
 from appliance.tables.checks import format_value, is_number, matching, nearest, one_of, string, suggest
 from appliance.tables.fields import Settings, key, rows
@@ -34,11 +35,23 @@ _device_class = matching(r"[a-z][a-z0-9_]{0,63}", 'a word like "plug"')
 def _attributes(value: Any) -> Mapping[str, Value]:
     if not isinstance(value, dict):
         raise Invalid('must be a table like { power = "off" }')
-    dropped: Dropped = {}
-    valid = check_attributes(value, {}, dropped)
+    valid, dropped = _check(value)
     if dropped:
         raise Invalid(f"contains {'; and '.join(_fault(name, why) for name, why in dropped.items())}")
     return valid
+
+
+def _check(attributes: Mapping[str, Value]) -> tuple[dict[str, Value], Dropped]:
+    """Return the valid attributes, and the reasons for the others. Unlike a real device, which may report any unit,
+    only units of the capability's quantity are valid, because a person writes the value."""
+    dropped: Dropped = {}
+    valid = check_attributes(attributes, {}, dropped)
+    for name, value in valid.items():
+        try:
+            check_measure(name, value)
+        except Invalid as fault:
+            dropped[name] = str(fault)
+    return valid, dropped
 
 
 def _fault(name: str, reason: str) -> str:
@@ -110,9 +123,8 @@ class VirtualDevice(Settings, frozen=True, kw_only=True):
     def check(self, attributes: Mapping[str, Value]) -> dict[str, Value]:
         """Return these attributes in canonical form. Raise `Invalid` if the device cannot have one of them. At most
         `MAX_LISTED` unknown names are listed."""
-        dropped: Dropped = {}
         own = {name: value for name, value in attributes.items() if name in self.attributes}
-        valid = check_attributes(own, {}, dropped)
+        valid, dropped = _check(own)
         unknown = [name for name in attributes if name not in own]
         faults = [self._unknown(name) for name in unknown[:MAX_LISTED]]
         if len(unknown) > MAX_LISTED:

@@ -34,7 +34,7 @@ end
 return {
   id = "away",
   name = "Away",
-  description = "Switches everything off when the home is empty. In the evening, a light simulates presence.",
+  description = "Switches all lights off when the home is empty. In the evening, a light simulates presence.",
   triggers = {
     {
       id = "left",

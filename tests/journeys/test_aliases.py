@@ -109,6 +109,13 @@ async def test_an_alias_is_in_every_answer_and_accepted_in_every_path(app: App) 
     assert (await app.post("/groups", members)).json["members"] == [DOOR, LAMP]
     assert (await app.post("/groups/both/members", {"members": ["lamp"]})).json["members"] == [LAMP]
     assert (await app.get("/why?id=lamp")).json["id"] == LAMP
+    await app.post(f"/devices/{DOOR}/name", {"name": "Lamp"})
+    ambiguous = await app.get("/why?id=lAMP")
+    assert (ambiguous.status, ambiguous.json["error"]) == (
+        400,
+        f"the name 'lAMP' is ambiguous; write one of these ids: {DOOR}, {LAMP}",
+    )
+    await app.post(f"/devices/{DOOR}/name", {"name": "Door"})
     observed = await app.post("/adapters/virtual/operations/observe", {"device_id": "lamp", "attributes": OFF_NOW})
     assert observed.status == 200, observed.json
     made = (await app.post("/auth/keys", {"label": "x", "role": "hook", "hook": "device:lamp"})).json

@@ -13,7 +13,8 @@ from appliance.api.why.device import explain_device
 from appliance.api.why.executions import explain_scene
 from appliance.api.why.explanation import MAX_DECISIONS, Explanation, list_safe_mode
 from appliance.api.why.missing import explain_missing
-from appliance.errors import NotFound
+from appliance.automations.names.home_names import MAX_LISTED_NAMES
+from appliance.errors import Invalid, NotFound
 from appliance.hub import Hub
 from appliance.tables.checks import nearest, suggest
 
@@ -24,7 +25,7 @@ async def explain(hub: Hub, word: str) -> dict[str, Any]:
     The word can be an id, an alias, or a name. It can also be the name of an adapter section, or of a file that is
     not loaded because of an error. For an automation, `automation` is `{triggers, conditions, notes}`: the fields of
     its file, whether each condition holds now, and further notes. For other ids, `automation` is None. Raise
-    `NotFound` for an unknown word.
+    `NotFound` for an unknown word, and `Invalid` for the name of several objects.
     """
     try:
         found = await _explain_known(hub, await _find_id(hub, word))
@@ -53,7 +54,7 @@ async def _explain_known(hub: Hub, id_: str) -> Explanation:
 
 async def _find_id(hub: Hub, word: str) -> str:
     """Return the id for a word. The word can be an id, an alias, or a name. The error `NotFound` suggests the nearest
-    id."""
+    id. Raise `Invalid` if several automations, scenes, or devices have this name."""
     pairs = [
         *((view.definition.id, view.definition.name) for view in hub.automations.list_views()),
         *((scene.id, scene.name) for scene in hub.scenes.catalog.list_definitions()),
@@ -64,6 +65,11 @@ async def _find_id(hub: Hub, word: str) -> str:
     if found := hub.registry.find_devices([word]):
         return found[0].id
     named = [id_ for id_, name in pairs if name.casefold() == word.casefold()]
+    if len(named) > 1:
+        further = f" and {len(named) - MAX_LISTED_NAMES} more" if len(named) > MAX_LISTED_NAMES else ""
+        raise Invalid(
+            f"the name {word!r} is ambiguous; write one of these ids: {', '.join(named[:MAX_LISTED_NAMES])}{further}"
+        )
     if named:
         return named[0]
     known = [*(each for pair in pairs for each in pair), *hub.registry.layout.ids_by_alias]

@@ -149,14 +149,15 @@ def find_wrong_names(
     """Return a fault for each unknown name in Lua files. If there are no stored values, check only the names of
     sections.
 
-    Skip disabled automations.
+    Include disabled automations, because people check imported automations before they switch them on. Unlike
+    here, the running hub checks only enabled automations.
     """
     at_first = {each.definition.id: each.definition.enabled for each in automations}
     off = {id_ for id_, is_on in {**at_first, **_switched(stored)}.items() if is_on is False}
     enabled = [each for each in automations if each.definition.id not in off]
     named = HomeNames.of_files(settings, operations, scenes, automations, enabled, scripts)
     if stored is None:
-        return replace(named, aliases={}).list_faults(enabled)
+        return _list_all_faults(replace(named, aliases={}), automations)
     layout = read_layout(stored, lambda key, error: None)
     devices = read_devices(stored, layout, lambda key, error: None)
     known = replace(
@@ -164,7 +165,13 @@ def find_wrong_names(
         variables={name for name, each in read_variables(stored).items() if each.value is not None},
         timers=[name for name, _ in stored.items(TIMER_PREFIX)],
     )
-    return known.list_faults(enabled)
+    return _list_all_faults(known, automations)
+
+
+def _list_all_faults(known: HomeNames, automations: Sequence[LoadedFile[AutomationDefinition]]) -> list[Fault]:
+    disabled = [each.source for each in automations if each.source not in known.called]
+    in_calls = [fault for source in disabled for fault in known.inspect(source)]
+    return sorted({*known.list_faults(automations), *in_calls})
 
 
 def _switched(stored: DocumentSnapshot | None) -> dict[str, Any]:

@@ -292,6 +292,11 @@ def test_an_unknown_name_in_a_call_causes_a_warning_with_its_line() -> None:
         "config/scenes/a.lua:5: ctx:command_group names 'upstairs', but there is no such group; did you mean "
         "downstairs?",
         "config/scenes/a.lua:6: ctx:invoke names 'tw:info', but there is no section [adapters.tw]",
+        "config/scenes/a.lua:7: ctx:get_group names 'x', but there is no such group",
+        "config/scenes/a.lua:9: ctx:get_room names 'haal', but there is no such room; did you mean hall?",
+        "config/scenes/a.lua:9: ctx:get_device names 'tw:a', but there is no section [adapters.tw]",
+        "config/scenes/a.lua:10: ctx:snapshot names 'tw:b', but there is no section [adapters.tw]",
+        "config/scenes/a.lua:10: ctx:snapshot names 'tw:c', but there is no section [adapters.tw]",
     ]
 
 
@@ -302,6 +307,8 @@ LINES = """
   ctx:invoke("tw:info") ctx:invoke("tv:any")
   ctx:get_group("x") ctx:command(id, on) ctx:command("x:" .. id, on) ctx:command("a\\\\tb", on) command("x:y")
   ctx:command([[x:y]], on) ctx.command("x:y") ctx:command("x:y" or id, on)
+  ctx:get_room("haal") ctx:get_device("tw:a")
+  ctx:snapshot({ "tw:b", 'tw:c', "tv:tv", "tw:" .. id, id, [1] = "tw:d" }) print({ "tw:e" })
 """
 
 

@@ -222,6 +222,21 @@ class TestCheck:
         done = ended(tmp_path, "check")
         assert (done.code, "scripts are disabled" in done.out) == (0, True), done.out
 
+    def test_names_in_automations_that_are_switched_off_are_checked(self, tmp_path: Path) -> None:
+        box(tmp_path)
+        (tmp_path / "config" / "automations").mkdir(exist_ok=True)
+        text = """return { id = "x", name = "X", enabled = false,
+  trigger = { type = "device_event", device_id = "gone:button" },
+  execute = function(ctx) ctx:get_device("gone:lamp") end }"""
+        (tmp_path / "config" / "automations" / "x.lua").write_text(text)
+        done = ended(tmp_path, "check")
+        assert done.code == 0
+        for line, name in ((2, "gone:button"), (3, "gone:lamp")):
+            assert (
+                f"x.lua:{line}: " in done.out
+                and f"names '{name}', but there is no section [adapters.gone]" in done.out
+            )
+
     def test_a_warning_is_shown_and_is_not_an_error(self, tmp_path: Path) -> None:
         done = ended(box(tmp_path), "check", LARES_MASTER_KEY="short")
         assert done.code == 0

@@ -11,15 +11,10 @@ from appliance.lua.text.source import Source, by_text
 from appliance.lua.text.tokens import windows_of
 from appliance.lua_worker.ctx_methods import CTX_METHODS
 
-CALLS: Mapping[str, str] = {
-    name: method.names
-    for name, method in CTX_METHODS.items()
-    if method.names is not None and not method.may_be_absent
-}
-"""The kind of object that the first argument of a method names. Methods that return nil for a missing object are
-not included."""
+CALLS: Mapping[str, str] = {name: method.names for name, method in CTX_METHODS.items() if method.names is not None}
+"""The kind of object that the first argument of a method names."""
 
-_ANY_CALL = re.compile(rb":\s*(?:%b|get)\b|\brequire\b" % "|".join(CALLS).encode())
+_ANY_CALL = re.compile(rb":\s*(?:%b|get|snapshot)\b|\brequire\b" % "|".join(CALLS).encode())
 
 _PLAIN = re.compile(r"""(["'])([^"'\\]*)\1""")
 
@@ -37,10 +32,11 @@ class CalledName(Struct, frozen=True):
 @by_text
 def called_names(source: Source) -> tuple[CalledName, ...]:
     """Return every call of `ctx` or `require` with a literal text as its first argument, in file order. `get` counts
-    only if its object is named `ctx`."""
+    only if its object is named `ctx`. The result also contains each literal text in the list of `ctx:snapshot`."""
     if _ANY_CALL.search(source.text) is None:  # most files contain no such call, and tokenizing is slow
         return ()
     found = []
+    is_in_snapshot = False
     for owner, colon, call, bracket, name, behind in windows_of(source.chunk, 6):
         kind = "variable" if (owner.word, call.word) == ("ctx", "get") else CALLS.get(call.word)
         if (colon.word, bracket.word) == (":", "(") and kind is not None and behind.word in (",", ")"):
@@ -52,4 +48,10 @@ def called_names(source: Source) -> tuple[CalledName, ...]:
             plain = _PLAIN.fullmatch(given.word) if given.kind == "text" else None
             if plain is not None:
                 found.append(CalledName(call.line, "require", "module", plain[2]))
+        elif is_in_snapshot and bracket.word in ("{", ",") and behind.word in ("}", ","):
+            plain = _PLAIN.fullmatch(name.word) if name.kind == "text" else None
+            if plain is not None:
+                found.append(CalledName(name.line, "ctx:snapshot", "device", plain[2]))
+        starts = (colon.word, call.word, bracket.word, name.word) == (":", "snapshot", "(", "{")
+        is_in_snapshot = starts or (is_in_snapshot and name.word != "}")
     return tuple(found)

@@ -72,7 +72,8 @@ def _read_recording(file: Path) -> Any:
             recording = orjson.loads(read_plain(file, MAX_RECORDING_BYTES))
     except orjson.JSONDecodeError:
         recording = None
-    if not isinstance(recording, dict) or not isinstance(recording.get("settings", {}), dict):
+    is_recording = isinstance(recording, dict) and isinstance(recording.get("exchanges"), list)
+    if not is_recording or not isinstance(recording.get("settings", {}), dict):
         raise StartFailed(f"{file} is not a recording of lares try-adapter", os.EX_DATAERR)
     return recording
 

@@ -216,6 +216,9 @@ async def test_an_error_is_a_sentence_and_an_exit_code(tmp_path: Path) -> None:
             tmp_path, "try-adapter", "shelly", "--set", "base_url=http://x", "--replay", "odd.json"
         )
         assert code == os.EX_DATAERR and "not a recording of lares try-adapter" in output, (text, output)
+    (tmp_path / "odd.json").write_text("{}")
+    code, output = await lares(tmp_path, "try-adapter", "shelly", "--replay", "odd.json")  # base_url is also missing
+    assert code == os.EX_DATAERR and "odd.json is not a recording of lares try-adapter" in output, output
     (tmp_path / "config" / "adapters").mkdir(parents=True)
     (tmp_path / "config" / "default.toml").touch()
     (tmp_path / "config" / "adapters" / "mine.lua").write_text("return {\n  name = 'x',\n  poll = 7,\n}\n")

@@ -147,8 +147,8 @@ def _print_summary(
     waiting = [
         each.id
         for each in simulation.definitions
-        if not any(isinstance(trigger, TimedTrigger) for trigger in each.triggers)
+        if printer.only in (None, each.id) and not any(isinstance(trigger, TimedTrigger) for trigger in each.triggers)
     ]
     if waiting and arguments.events is None:
         names = ", ".join(waiting)
-        say(f"these automations wait for devices or failures, so they were not simulated: {names}", to=sys.stderr)
+        say(f"these automations wait for devices, hooks, timers, variables, or failures: {names}", to=sys.stderr)

@@ -53,7 +53,7 @@ def test_simulate_prints_runs_in_order_with_local_times(tmp_path: Path) -> None:
         "warning: config/automations/2.lua:4: trigger.device_id names 'desk:light:0', but there is no section "
         "[adapters.desk]",
         "automations: 3, runs: 2",
-        "these automations wait for devices or failures, so they were not simulated: follows",
+        "these automations wait for devices, hooks, timers, variables, or failures: follows",
     ]
 
 

@@ -94,6 +94,15 @@ def test_lua_runs_for_a_simulated_home_and_its_effects_are_printed_in_order(tmp_
     assert image(tmp_path / "config") == before and not (tmp_path / "data").exists()
 
 
+def test_the_summary_of_one_automation_counts_its_own_commands(tmp_path: Path) -> None:
+    command = "ctx:command('x:lamp', { capability = 'power', action = 'on' })"
+    rows = (automation(each, f"{{ type = 'webhook', hook = '{each}' }}", command) for each in ("one", "two"))
+    furnish(tmp_path, BERLIN, *rows)
+    lines = "2026-12-24T18:00 hook two\n+5 hook one\n+5 hook two"
+    result = simulate(tmp_path, lines, "one", "--run", "--hours", "1")
+    assert result.err.splitlines()[-1] == "automations: 2, runs: 1, commands: 1"
+
+
 def test_a_line_calls_a_hook_with_data_or_without(tmp_path: Path) -> None:
     bell = automation("bell", "{ type = 'webhook', hook = 'bell' }", "ctx:log('info', tostring(event.data))")
     furnish(tmp_path, BERLIN, bell)
@@ -197,8 +206,15 @@ def test_every_bad_line_is_listed_with_its_problem(tmp_path: Path) -> None:
 def test_a_time_of_day_that_is_out_of_order_is_named(tmp_path: Path) -> None:
     furnish(tmp_path, BERLIN, LIT)
     result = simulate(tmp_path, "18:00 x:lamp power on\n17:00 x:lamp power off", "--from", "2026-12-24", "--run")
-    sentence = "17:00 is after the end of the simulation; sort the lines by time"
+    sentence = "17:00 is before the previous event at 18:00:00; sort the lines by time"
     assert (result.code, result.err) == (65, f"lares: events.txt:2: {sentence}\n")
+
+
+def test_a_skipped_local_time_is_the_end_of_the_gap(tmp_path: Path) -> None:
+    furnish(tmp_path, BERLIN, LIT)
+    events = "2026-03-29T02:30 x:hall motion clear\n03:10 x:hall motion detected"
+    result = simulate(tmp_path, events, "--hours", "1")
+    assert [line[:23] for line in result.out.splitlines()] == ["Sun 2026-03-29 03:10:00"]
 
 
 @pytest.mark.parametrize(

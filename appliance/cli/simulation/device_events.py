@@ -20,7 +20,7 @@ from typing import Any
 import orjson
 from msgspec import Struct
 
-from appliance.automations.schedule.wall_clock import next_wall_clock
+from appliance.automations.schedule.wall_clock import instant_of, next_wall_clock
 from appliance.errors import Invalid
 from appliance.home.capabilities import KNOWN_ATTRIBUTES, is_custom
 from appliance.home.model import ONLINE, UNAVAILABLE
@@ -63,7 +63,8 @@ class FileHook(Struct, frozen=True, kw_only=True):
 
 
 def read_instant(text: str, locale: Locale) -> datetime:
-    """Parse an instant, by default in the home's time zone. Raise `Invalid` if the text is invalid."""
+    """Parse an instant, by default in the home's time zone. A local time that the clocks skip is the first instant
+    after the gap, as for triggers. Raise `Invalid` if the text is invalid."""
     try:
         instant = datetime.fromisoformat(text)
         if not FIRST_EVENT_YEAR <= instant.year <= LAST_EVENT_YEAR:
@@ -72,7 +73,12 @@ def read_instant(text: str, locale: Locale) -> datetime:
         example = "a time, such as 2026-12-24T18:00 (local time) or 2026-12-24T17:00:00Z"
         years = f"in the years {FIRST_EVENT_YEAR} to {LAST_EVENT_YEAR}"
         raise Invalid(f"must be {example}, {years}, not {text!r}") from None
-    return (instant if instant.tzinfo is not None else instant.replace(tzinfo=locale.timezone)).astimezone(UTC)
+    if instant.tzinfo is not None:
+        return instant.astimezone(UTC)
+    found = instant_of(instant.date(), instant.time(), locale.timezone)
+    if found is None:
+        raise Invalid(f"must be a day that exists in {locale.timezone.key}, not {text!r}")
+    return found
 
 
 def first_instant(text: str, locale: Locale) -> datetime | None:
@@ -105,9 +111,10 @@ def read_events(
                 what = "the simulation begins" if latest == start else "the previous event"
                 raise Invalid(f"{words[0]} is before {what}; sort the lines by time, beginning at --from")
             if event.at >= end:
-                is_earlier = _TIME_OF_DAY.match(words[0]) and _instant(words[0], locale, start) < latest
-                hint = "sort the lines by time" if is_earlier else "simulate more hours"
-                raise Invalid(f"{words[0]} is after the end of the simulation; {hint}")
+                if _TIME_OF_DAY.match(words[0]) and _instant(words[0], locale, start) < latest:
+                    previous = f"{latest.astimezone(locale.timezone):%H:%M:%S}"
+                    raise Invalid(f"{words[0]} is before the previous event at {previous}; sort the lines by time")
+                raise Invalid(f"{words[0]} is after the end of the simulation; simulate more hours")
         except Invalid as fault:
             faults.append((number, str(fault)))
             continue

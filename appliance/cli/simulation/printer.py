@@ -84,7 +84,7 @@ class SimulationPrinter(ExecutionHistory):
         """Print a command and its result."""
         if not isinstance(event, CommandEnded):
             return
-        self.commands += 1
+        self.commands += self._is_shown(event.source)
         command = event.command
         value = "" if command.value is None else f" {json.dumps(rounded(command.value))}"
         failure = "" if event.message is None else f", which fails: {event.message}"
@@ -118,15 +118,19 @@ class SimulationPrinter(ExecutionHistory):
                 self.fired += times * (what == FIRES)
 
     def _print_fired(self, at: datetime, source: str) -> None:
-        self.fired += source.removeprefix("automation:") == self.only or self.only is None
+        self.fired += self._is_shown(source)
         self._print(at, source, FIRES, {"fired": True, "error": None})
+
+    def _is_shown(self, source: str) -> bool:
+        kind, _, id_ = source.partition(":")
+        return self.only is None or kind != "automation" or id_ == self.only
 
     def _print(self, at: datetime, source: str, what: str, fields: Mapping[str, Any]) -> None:
         if self.is_over:
             return
         kind, _, id_ = source.partition(":")
         self.latest = f"{kind} '{id_}'"
-        if self.only is not None and kind == "automation" and id_ != self.only:
+        if not self._is_shown(source):
             return
         if self._zone is None:
             self._put(json.dumps({"at": timestamp(at), kind: id_, **fields}))

@@ -131,7 +131,7 @@ class Engine:
         self._environment.timers.recheck()
 
     def _replace(self, id_: str, file: LoadedFile[AutomationDefinition] | None) -> None:
-        """Use this file for the automation from now on. If `file` is None, the automation was deleted."""
+        """Use this file for the automation from now on. For a deleted automation, `file` is None."""
         old = self._active.get(id_, [])
         if file is None:
             del self._files[id_], self._active[id_]

@@ -26,7 +26,7 @@ DEVICES_PER_EXCLUSION = 50
 """Number of devices after which their objects are excluded from garbage collections."""
 
 FILES_PER_EXCLUSION = 1000
-"""Number of files of a folder from which a reload excludes all objects. Each file has about 70 objects."""
+"""A reload of a folder with at least this number of files excludes all objects. Each file has about 70 objects."""
 
 CHECK_SECS = 10.0
 """Seconds between two checks of the process's memory."""

@@ -66,6 +66,7 @@ class Bodies:
         """Return the body, or None if it is too large."""
         body = bytearray()
         if http1.request_bytes_left > limit:
+            http1.refuse_body(limit)
             return None
         try:
             async for piece in http1:
@@ -74,6 +75,7 @@ class Bodies:
                 if self._budget.is_exceeded:
                     raise Overloaded("other requests use all of the memory for request bodies; try again in a second")
                 if len(body) > limit:
+                    http1.refuse_body(limit)
                     return None
             return bytes(body)
         finally:

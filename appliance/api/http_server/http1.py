@@ -21,7 +21,7 @@ from appliance.api.http_server.framing import (
     parse_chunk,
     parse_head,
 )
-from appliance.api.limits import ApiLimits
+from appliance.api.limits import MAX_FILE_BODY_BYTES, ApiLimits
 from appliance.event_loop import next_turn
 
 MAX_DISCARDED_BODIES = 4
@@ -32,8 +32,6 @@ MAX_CHUNK_LINE_BYTES = 64
 
 CHUNKS_PER_TURN = 32
 """Number of chunks that are read before other tasks continue. A body can have thousands of one-byte chunks."""
-
-EXPECTATION_FAILED = 417
 
 HEAD_TOO_LARGE = 431
 
@@ -57,6 +55,7 @@ class StrictHttp1(Http):
         "_discarded",
         "_fields",
         "_limits",
+        "_max_discarded",
         "identified",
     )
 
@@ -123,10 +122,12 @@ class StrictHttp1(Http):
     async def http1_response_header(self, data: bytes, end_stream: bool) -> None:
         """Send the head and the body of the response. `data` is always empty, because responses are not streamed."""
         response, self.response_func = self.response, None
+        if self.expecting_continue and response.status >= HTTPStatus.BAD_REQUEST:
+            self.abandon_body()
         head = encode_head(response, is_persistent=self.keep_alive)
         if self.expecting_continue:
             self.expecting_continue = False
-            head = head if response.status == EXPECTATION_FAILED else _CONTINUE + head
+            head = _CONTINUE + head
         self.stage = Stage.RESPONSE
         await self._send(head, b"" if self.head_only else response.body)
         self.stage = Stage.IDLE
@@ -157,6 +158,12 @@ class StrictHttp1(Http):
         self.expecting_continue = False  # without "100 Continue", the client does not send the body
         self.keep_alive = False
 
+    def refuse_body(self, limit: int) -> None:
+        """Limit the discarded rest of a body that is larger than the limit. If the rest is too long, abandon it."""
+        self._max_discarded = limit * MAX_DISCARDED_BODIES
+        if self.request_bytes_left > self._max_discarded:
+            self.abandon_body()
+
     def abandon_missing_body(self) -> None:
         """Discard the body, or abandon it if it has not arrived completely."""
         if self.request_body and self.take_arrived_body(len(self.recv_buffer)) is None:
@@ -175,6 +182,7 @@ class StrictHttp1(Http):
 
     def _expect_body(self, fields: HeadFields, request: Request) -> None:
         self._chunks = self._discarded = 0
+        self._max_discarded = min(self._limits.body_bytes, MAX_FILE_BODY_BYTES) * MAX_DISCARDED_BODIES
         self._discard_until: float | None = None
         self.request_bytes_left = fields.length or 0
         if not fields.has_body:
@@ -271,7 +279,7 @@ class StrictHttp1(Http):
         except TimeoutError:
             raise BadRequest("the rest of the body did not arrive in time") from None
         self._discarded += len(piece or b"")
-        if self._discarded > self._limits.body_bytes * MAX_DISCARDED_BODIES:
+        if self._discarded > self._max_discarded:
             raise BadRequest("the rest of the body is too long")
         return piece
 

@@ -96,11 +96,11 @@ class FileChecks:
         except UnicodeDecodeError:
             return CheckedText(errors=(Fault(location.path, 1, "is not UTF-8 text"),))
         except ConfigFailed as failed:
-            return CheckedText(errors=await compute_alone(FILES_THREAD, _first, failed.faults))
+            return CheckedText(errors=await compute_alone(FILES_THREAD, first_faults, failed.faults))
         except ScriptFailed as failed:
             return CheckedText(errors=(fault_of(failed, source),))
         own = (each for each in found if each.file == location.path)
-        return CheckedText(warnings=await compute_alone(FILES_THREAD, _first, own))
+        return CheckedText(warnings=await compute_alone(FILES_THREAD, first_faults, own))
 
     async def _check_scene(self, source: Source) -> list[Fault]:
         file = await self._scenes.check_text(source)
@@ -164,7 +164,7 @@ def _split(warning: str, file: str, name: str) -> Fault:
     return Fault(name, int(line), message) if line.isdecimal() else Fault(name, 0, warning.removeprefix(f"{file}: "))
 
 
-def _first(faults: Iterable[Fault]) -> tuple[Fault, ...]:
+def first_faults(faults: Iterable[Fault]) -> tuple[Fault, ...]:
     """Return the first faults by line, without duplicates. If there are more than `MAX_FAULTS`, the last fault
     states how many are omitted."""
     found = sorted(dict.fromkeys(each for each in faults))  # most faults are in order, so the sort is short

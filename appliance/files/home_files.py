@@ -19,7 +19,7 @@ from appliance.computing import compute_alone
 from appliance.config import Config
 from appliance.errors import Fault, FileChanged, Invalid, InvalidFile, NotFound, StoreFailed, TooLarge
 from appliance.files import toml_secrets
-from appliance.files.file_checks import FILES_THREAD, CheckedText, FileChecks
+from appliance.files.file_checks import FILES_THREAD, CheckedText, FileChecks, first_faults
 from appliance.files.file_locations import PERMISSION_HINT, FileLocation, FileLocations
 from appliance.files.secret_settings import secret_tester
 from appliance.lua.files.reload import Reloaded
@@ -135,7 +135,7 @@ class HomeFiles:
         """Return the faults and warnings of a new text for the file, without writing it."""
         location = self.locations.get(path)
         faults, full = await self._with_secrets(location, _encode(text))
-        return await self.checks.check(location, full) if not faults else CheckedText(errors=tuple(faults))
+        return await self.checks.check(location, full) if not faults else CheckedText(errors=faults)
 
     async def exists(self, path: str) -> bool:
         """Return whether the path exists as a file, a folder, or a link."""
@@ -202,7 +202,7 @@ class HomeFiles:
             before = await asyncio.to_thread(location.read)
             self._require_version(location, before, version)
             faults, full = await self._with_secrets(location, await compute_alone(FILES_THREAD, change, before))
-            checked = CheckedText(errors=tuple(faults)) if faults else await self.checks.check(location, full)
+            checked = CheckedText(errors=faults) if faults else await self.checks.check(location, full)
             if checked.errors:
                 raise InvalidFile(location.path, checked.errors)
             if full != before:
@@ -250,20 +250,21 @@ class HomeFiles:
         if version is not None and version != ("" if data is None else self._version_of(data)):
             raise FileChanged(location.path)
 
-    async def _with_secrets(self, location: FileLocation, data: bytes) -> tuple[list[Fault], bytes]:
-        """Replace the marks for hidden secrets with the stored secrets. Return the text, and a fault for each mark
-        without a stored secret."""
+    async def _with_secrets(self, location: FileLocation, data: bytes) -> tuple[tuple[Fault, ...], bytes]:
+        """Replace the marks for hidden secrets with the stored secrets. Return the faults of marks without a stored
+        secret, and the text."""
         if location.kind != "config":
-            return [], data
+            return (), data
         stored = await asyncio.to_thread(location.read)
         was = b"" if stored is None else stored
 
-        def put_back() -> tuple[str, list[tuple[int, str]]]:
+        def put_back() -> tuple[tuple[Fault, ...], bytes]:
             before = was.decode(errors="replace")
-            return toml_secrets.put_back(data.decode(), before, secret_tester(self._secret_settings(), data, was))
+            is_secret = secret_tester(self._secret_settings(), data, was)
+            text, unknown = toml_secrets.put_back(data.decode(), before, is_secret)
+            return first_faults(Fault(location.path, *each) for each in unknown), text.encode()
 
-        text, unknown = await compute_alone(FILES_THREAD, put_back)
-        return [Fault(location.path, line, message) for line, message in unknown], text.encode()
+        return await compute_alone(FILES_THREAD, put_back)
 
     async def _find(self, path: str) -> tuple[FileLocation, bytes]:
         try:

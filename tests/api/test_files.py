@@ -15,6 +15,7 @@ import pytest_asyncio
 
 from appliance.cli.archive import MAX_MEMBER_DEPTH
 from appliance.errors import Fault, Invalid
+from appliance.files.file_checks import MAX_FAULTS
 from appliance.files.file_locations import MAX_PATH_DEPTH, FileLocation
 from appliance.home.events import CatalogReloaded
 from appliance.store.disk import Disk
@@ -217,6 +218,14 @@ async def test_secrets_of_the_configuration_are_hidden_and_kept(home: App) -> No
     assert "secret-master" not in kept and "pass" not in kept.replace("password", "") and "hidden" not in kept
     for file in (root_of(home) / "data" / "versions").iterdir():
         assert b"a-very-secret" not in file.read_bytes()
+
+
+async def test_a_check_lists_only_the_first_of_many_unknown_secrets(home: App) -> None:
+    text = "".join(f'[adapters.a{n}]\ntype = "mqtt"\nhost = "a"\npassword = "***"\n' for n in range(MAX_FAULTS + 9))
+    checked = await home.post("/files/check", {"path": MAIN, "text": text})
+    errors = checked.json["errors"]
+    assert len(errors) == MAX_FAULTS + 1
+    assert errors[-1]["message"] == "has 9 further faults; correct the listed ones first"
 
 
 async def test_an_error_in_another_file_does_not_block_a_save(home: App) -> None:

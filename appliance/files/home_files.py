@@ -22,6 +22,7 @@ from appliance.files import toml_secrets
 from appliance.files.file_checks import FILES_THREAD, CheckedText, FileChecks, first_faults
 from appliance.files.file_locations import PERMISSION_HINT, FileLocation, FileLocations
 from appliance.files.secret_settings import secret_tester
+from appliance.lua.files.folder import MAX_FOLDER_BYTES
 from appliance.lua.files.reload import Reloaded
 from appliance.store.disk import Disk, reason_of
 from appliance.store.record_keys import VERSION_KEY
@@ -205,6 +206,7 @@ class HomeFiles:
             checked = CheckedText(errors=faults) if faults else await self.checks.check(location, full)
             if checked.errors:
                 raise InvalidFile(location.path, checked.errors)
+            await self._require_room(location, len(full) - len(before or b""))
             if full != before:
                 await self._write(location, partial(self._replace, location, full, before, version))
                 log.info("saved %s", location.path)
@@ -245,6 +247,13 @@ class HomeFiles:
     async def _reload(self, location: FileLocation) -> Reloaded | None:
         reload = self._reload_valid.get(location.kind)
         return None if reload is None else await reload()
+
+    async def _require_room(self, location: FileLocation, added_bytes: int) -> None:
+        if not await asyncio.to_thread(location.has_room, added_bytes):
+            assert location.folder is not None
+            folder = location.path.removesuffix(f"/{location.file.relative_to(location.folder)}")
+            sentence = f"the files in {folder} would have more than {MAX_FOLDER_BYTES >> 20} MiB in total"
+            raise InvalidFile(location.path, [Fault(location.path, 0, f"{sentence}; delete some of them first")])
 
     def _require_version(self, location: FileLocation, data: bytes | None, version: str | None) -> None:
         if version is not None and version != ("" if data is None else self._version_of(data)):

@@ -18,6 +18,8 @@ from appliance.errors import Fault, Invalid
 from appliance.files.file_checks import MAX_FAULTS
 from appliance.files.file_locations import MAX_PATH_DEPTH, FileLocation
 from appliance.home.events import CatalogReloaded
+from appliance.lua.files.folder import MAX_FOLDER_BYTES
+from appliance.lua.text.source import MAX_FILE_BYTES
 from appliance.store.disk import Disk
 from tests.fakes.app import MASTER, App, Received, open_app
 from tests.fakes.moody_disk import MoodyDisk
@@ -226,6 +228,22 @@ async def test_a_check_lists_only_the_first_of_many_unknown_secrets(home: App) -
     errors = checked.json["errors"]
     assert len(errors) == MAX_FAULTS + 1
     assert errors[-1]["message"] == "has 9 further faults; correct the listed ones first"
+
+
+@pytest.mark.parametrize("kind", ["scripts", "automations"])
+async def test_a_save_that_makes_a_folder_too_large_is_refused(home: App, kind: str) -> None:
+    folder = root_of(home) / "config" / kind
+    for number in range(MAX_FOLDER_BYTES // MAX_FILE_BYTES):
+        (folder / f"large{number}.lua").write_bytes(b"-" * (MAX_FILE_BYTES - 10))
+    path, text = f"config/{kind}/new.lua", AUTOMATION % "new" if kind == "automations" else "return {}"
+    refused = await put(home, path, text + "-- long" * 100)
+    assert (refused.status, refused.json["code"]) == (400, "invalid_file")
+    [fault] = refused.json["errors"]
+    sentence = f"the files in config/{kind} would have more than 16 MiB in total; delete some of them first"
+    assert fault == {"line": 0, "message": sentence}
+    assert not (root_of(home) / path).exists()
+    (folder / "large0.lua").unlink()
+    assert (await put(home, path, text)).status == 200
 
 
 async def test_an_error_in_another_file_does_not_block_a_save(home: App) -> None:

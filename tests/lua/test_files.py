@@ -80,7 +80,7 @@ def test_all_files_together_are_bounded(tmp_path: Path) -> None:
     found = contents(tmp_path)
     assert len(found.sources) == most
     assert [fault.file for fault in found.faults] == [f"config/scripts/{most}.lua", f"config/scripts/{most + 1}.lua"]
-    assert found.faults[0].message == "is ignored, because the files in config/scripts are too large in total"
+    assert found.faults[0].message == "is ignored, because the files in config/scripts have more than 16 MiB in total"
 
 
 def test_a_link_out_of_the_folder_is_reported_and_not_read(tmp_path: Path) -> None:

@@ -63,7 +63,8 @@ class Folder(Struct, frozen=True, kw_only=True):
             try:
                 source = self._load(path, name)
                 if source is not None and (left := left - len(source.text)) < 0:
-                    raise Invalid(f"is ignored, because the files in {self.name} are too large in total")
+                    total = f"more than {MAX_FOLDER_BYTES >> 20} MiB in total"
+                    raise Invalid(f"is ignored, because the files in {self.name} have {total}")
                 sources += [source] if source is not None else []
             except OSError as error:
                 faults.append(Fault(name, 0, f"cannot be read: {error.strerror}"))

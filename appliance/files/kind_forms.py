@@ -109,14 +109,14 @@ def _sorted(settings: Iterable[KindSetting]) -> list[KindSetting]:
 def _setting(name: str, field: Field[Any], note: Note | None, *, is_rare: bool | None = None) -> KindSetting:
     schema: Mapping[str, Any] = getattr(field.check, "schema", {})
     items = schema.get("items", schema)
-    is_required = field.is_needed and field.example is None
+    is_required = field.is_needed and not field.has_rows
     return KindSetting(
         name=name,
         type="table" if note is not None and isinstance(note.example, dict) else _type_of(field, schema),
         is_required=is_required,
         is_secret=field.secret,
         is_rare=name in RARE and not is_required if is_rare is None else is_rare,
-        default=None if field.secret or field.example is not None else field.default,
+        default=None if field.secret or field.has_rows else field.default,
         example=None if note is None or field.secret else note.example,
         min=items.get("minimum"),
         max=items.get("maximum"),
@@ -126,7 +126,7 @@ def _setting(name: str, field: Field[Any], note: Note | None, *, is_rare: bool |
 
 
 def _type_of(field: Field[Any], schema: Mapping[str, Any]) -> str:
-    if field.example is not None or field.check is headers:
+    if field.has_rows or field.check is headers:
         return "table"
     if field.check is boolean:
         return "boolean"

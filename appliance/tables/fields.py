@@ -29,7 +29,7 @@ class Field(Struct, Generic[C], frozen=True):
     a fault.
 
     - `secret`: the field is hidden in `repr`.
-    - `example`: the field is a list of tables; `check` is the `Settings` subclass of each table.
+    - `has_rows`: the field is a list of tables; `check` is the `Settings` subclass of each table.
     - `is_section`: the field is a section of the file; `check` is the `Settings` subclass of the section.
     """
 
@@ -37,7 +37,7 @@ class Field(Struct, Generic[C], frozen=True):
     default: Any = None
     required: bool = True
     secret: bool = False
-    example: str | None = None
+    has_rows: bool = False
     is_section: bool = False
 
     @property
@@ -64,10 +64,9 @@ def key(check: Callable[[Any], Any], default: Any = None, *, required: bool = Tr
     return Field(check, default, required, secret)
 
 
-def rows(of: type[Settings], example: str) -> Any:
-    """Return a field of `Settings` for a list of tables. A missing list is empty. Error messages contain
-    `example`."""
-    return Field(of, (), example=example)
+def rows(of: type[Settings]) -> Any:
+    """Return a field of `Settings` for a list of tables. A missing list is empty."""
+    return Field(of, (), has_rows=True)
 
 
 def section(of: type[Settings]) -> Any:
@@ -169,8 +168,9 @@ class Table:
         return {name: self._read(name, each, is_needed) for name, each in fields.items()}
 
     def _read(self, name: str, each: Field[Any], is_needed: bool) -> Any:
-        if each.example is not None:
-            built = [table.build(each.check) for table in self.tables(name, each.example)]
+        if each.has_rows:
+            header = ".".join(map(str, (*self.path, name)))
+            built = [table.build(each.check) for table in self.tables(name, f"[[{header}]]")]
             return tuple(row for row in built if row is not None)
         is_needed = is_needed and each.is_needed
         count = len(self.findings.faults)

@@ -316,7 +316,7 @@ FAULTS = (
         22,
         "adapters.virtual.devices[5].attributes contains power_consumption, which has the unit '°C', which is not",
     ),
-    (25, "adapters.v2.devices must be a list of tables"),
+    (25, "adapters.v2.devices must be a list of tables, not 3"),
     (26, "adapters.v3 uses these ids for more than one device: a"),
 )
 
@@ -328,6 +328,13 @@ def test_every_error_of_a_section_has_its_line() -> None:
     assert [fault.line for fault in faults] == [line for line, _ in FAULTS]
     for fault, (_, sentence) in zip(faults, FAULTS, strict=True):
         assert fault.message.startswith(sentence)
+
+
+def test_a_table_in_place_of_a_list_of_tables_names_its_own_section() -> None:
+    with pytest.raises(ConfigFailed) as failed:
+        config.parse('[adapters.zz]\ntype = "virtual"\n[adapters.zz.devices]\nid = "a"\n', "default.toml", {})
+    [fault] = failed.value.faults
+    assert fault.message == "adapters.zz.devices must be a list of tables: [[adapters.zz.devices]]"
 
 
 @pytest.mark.slow

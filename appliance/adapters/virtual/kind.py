@@ -158,7 +158,7 @@ def _type_of(value: Value) -> Any:
 class Virtual(Settings, frozen=True, kw_only=True):
     """Settings of an enabled section. Raises `Invalid` if two devices have the same id."""
 
-    devices: tuple[VirtualDevice, ...] = rows(VirtualDevice, "[[adapters.virtual.devices]]")
+    devices: tuple[VirtualDevice, ...] = rows(VirtualDevice)
 
     def __post_init__(self) -> None:
         ids = [each.id for each in self.devices]

@@ -363,10 +363,11 @@ class Worker(asyncio.BufferedProtocol):
             run.expire(is_running=False)
 
     def _check_memory(self) -> None:
-        used = self._resident_bytes()
-        if used > self._settings.limits.max_memory * 4 + MAX_RESIDENT_BYTES:
+        used, limit = self._resident_bytes(), self._settings.limits.max_memory * 4 + MAX_RESIDENT_BYTES
+        if used > limit:
             run = self._runs.get(self._largest[0])
-            whose = "" if run is None else f"; {run.name} used the most memory"
-            self.kill(f"the Lua worker needed {used >> 20} MB of memory, and was killed{whose}")
+            whose = "" if run is None else f"; {run.name} used the most memory, so reduce its data"
+            more = f"{used >> 20} MB of memory, more than its limit of {limit >> 20} MB"
+            self.kill(f"the Lua worker needed {more} (from scripts.max_memory_mb), and was killed{whose}")
         elif not self._runs and self._fresh_bytes and used > self._fresh_bytes + MAX_IDLE_GROWTH_BYTES:
             self.kill("it was replaced", quietly=True)

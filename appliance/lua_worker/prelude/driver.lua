@@ -82,7 +82,7 @@ local function text_of(fault)
     local message = rawget(fault, 'message')
     if type(message) == 'string' then return message end
     local text = lares.encode(fault, '')
-    if text then return text end
+    if text and text ~= '{}' and text ~= '[]' then return text end
   end
   return 'the error is a ' .. type(fault) .. ' value, not a message'
 end

@@ -38,7 +38,9 @@ RANGES: Mapping[str, Mapping[str, tuple[float, float]]] = {
 """For the usual unit of a capability, all units of the same quantity, each with its lowest and highest number. The
 usual unit is the first."""
 
-_SAME = {"celsius": "°C", "C": "°C", "fahrenheit": "°F", "F": "°F", "percent": "%"}
+FAHRENHEIT = ("°F", "fahrenheit", "F")
+
+_SAME = {"celsius": "°C", "C": "°C", "percent": "%"}
 
 
 def check_measure(attribute: str, value: Value) -> None:

@@ -524,3 +524,48 @@ def test_a_value_of_a_type_that_a_device_never_shows_is_reported(shown: Any, equ
         assert sentences(known, trigger=trigger, conditions=conditions) == (
             [] if output is None else [f"{where}.equals {output}"]
         )
+
+
+@each_row(
+    ("attribute", "units", "compared", "output"),
+    [
+        (
+            "power_consumption",
+            ["kW"],
+            {"above": 10},
+            "above is 10, but mqtt:x reports power_consumption in kW, so 10",
+        ),
+        (
+            "power_consumption",
+            ["kW"],
+            {"below": 0.5},
+            "below is 0.5, but mqtt:x reports power_consumption in kW, so 0",
+        ),
+        ("power_consumption", ["W", "kW"], {"above": 10}, None),
+        ("pressure", ["kPa"], {"equals": 100}, "equals is 100, but mqtt:x reports pressure in kPa, so 100 means 100"),
+        ("pressure", ["kPa"], {"equals": {"value": 100, "unit": "kPa"}}, None),
+        ("pressure", ["kPa"], {}, None),
+        ("temperature", ["celsius"], {"above": 10}, None),
+        (
+            "temperature",
+            ["°F", "°C"],
+            {"above": 10},
+            "above is 10, but mqtt:x reports temperature in °F, so 10 means",
+        ),
+        ("temperature", ["°F", "°F"], {"above": 10}, None),
+    ],
+)
+def test_a_comparison_with_a_value_in_an_unusual_unit_is_reported(
+    attribute: str, units: list[str], compared: dict[str, Any], output: str | None
+) -> None:
+    devices = [
+        device({attribute: {"value": 1, "unit": unit}}, id_)
+        for unit, id_ in zip(units, ("mqtt:x", "mqtt:y"), strict=False)
+    ]
+    known = HomeNames(adapters=["mqtt"]).with_devices(devices, Layout())
+    trigger = {**CHANGE, "device_id": "mqtt:x", "attribute": attribute, **compared}
+    found = sentences(known, trigger=trigger)
+    if output is None:
+        assert found == []
+    else:
+        assert len(found) == 1 and found[0].startswith(f"trigger.{output}"), found

@@ -15,8 +15,8 @@ from tests.docs.pages import DOCS
 PAGE = DOCS / "attributes.md"
 
 VALUES = {
-    "measurement": "`{ value, unit }`, a number in %s",
-    "accumulation": "`{ value, unit, period }`, a number in %s",
+    "measurement": "`{ value, unit }`, a number, usually in %s",
+    "accumulation": "`{ value, unit, period }`, a number, usually in %s",
     "number": "a number, %s",
     "integer": "a whole number, %s",
     "integer_or_string": "a whole number (%s), or a text",

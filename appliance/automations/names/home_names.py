@@ -25,12 +25,13 @@ from appliance.errors import Fault
 from appliance.home.capabilities import is_custom
 from appliance.home.layout import Layout, describe_id
 from appliance.home.model import Device
+from appliance.home.units import FAHRENHEIT, unusual_unit
 from appliance.home.values import Value
 from appliance.lua.files.catalog import LoadedFile
 from appliance.lua.files.folder import Contents, folder_of, modules_of
 from appliance.lua.text.called_names import called_names
 from appliance.lua.text.source import FieldLines, Source
-from appliance.tables.checks import format_value, nearest, suggest
+from appliance.tables.checks import format_value, is_number, nearest, rounded, suggest
 from appliance.tables.fields import Path, Problem, located
 
 MAX_LISTED_NAMES = 10
@@ -212,6 +213,9 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
                 yield Problem((*path, each.field), message)
             elif (message := self._other_type(each)) is not None:
                 yield Problem((*path, "equals"), message)
+            elif (found := self._other_unit(each)) is not None:
+                name, message = found
+                yield Problem((*path, name), message)
 
     def _other_type(self, thing: NamedThing) -> str | None:
         """Return a sentence if the compared value and the device's value have different types."""
@@ -234,6 +238,25 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
             f"is {given}, a {_type_of(equals)}, which never equals {thing.name}: "
             f"device {thing.owner[1]!r} reports {now}, a {_type_of(value)}{hint}"
         )
+
+    def _other_unit(self, thing: NamedThing) -> tuple[str, str] | None:
+        """Return the compared field and a sentence if a number is compared with a value whose unit is not the usual
+        unit of the attribute. If all devices in the home report °F, there is no warning."""
+        if thing.owner is None or thing.owner[0] != "device" or thing.requirement is None:
+            return None
+        given = [(name, each) for name, each in thing.requirement.fields().items() if is_number(each)]
+        device_id = (self.aliases or {}).get(thing.owner[1], thing.owner[1])
+        unit = unusual_unit(thing.name, self.values.get(device_id, {}).get(thing.name))
+        if not given or unit is None or (unit in FAHRENHEIT and self._is_only_unit(thing.name, unit)):
+            return None
+        name, number = given[0][0], rounded(given[0][1])
+        reports = f"{thing.owner[1]} reports {thing.name} in {unit}"
+        return name, f"is {number}, but {reports}, so {number} means {number} {unit}"
+
+    def _is_only_unit(self, attribute: str, unit: str) -> bool:
+        """Return whether no device reports the attribute in another unit."""
+        found = (each.get(attribute) for each in self.values.values())
+        return all(each["unit"] == unit for each in found if isinstance(each, dict))
 
     def inspect(self, source: Source) -> Iterator[Fault]:
         """Yield a fault for each unknown name and each wrong literal in calls of `ctx` and `require`. After

@@ -1,6 +1,7 @@
 """Parses the fields of recipes, and checks the values of the fields. Users fill in the fields on a form.
 
 A comment before a `local` declares its field: `--- @field sensor device motion|occupancy: the motion sensor`.
+A comment such as `--- @rule off_below < on_above: the reason` rejects values that contradict each other.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ MAX_TEXT_CHARS = 1000
 MAX_LISTED_VALUES = 100
 
 _FIELD = re.compile(r"---\s?@field\s+(\w+)\s+(\w+)(?:\s+([^:]+?))?\s*:\s*(\S.*?)\s*\Z")
+_RULE = re.compile(r"---\s?@rule\s+(\w+)\s+(<|~=)\s+(\w+)\s*:\s*(\S.*?)\s*\Z")
 _LOCAL = re.compile(r"local\s+(\w+)\s*=")
 _RANGE = re.compile(r"(-?\d+(?:\.\d+)?)\.\.(-?\d+(?:\.\d+)?)(?:\s+\S+)?\Z")
 _TIME = re.compile(r"([01]\d|2[0-3]):[0-5]\d")
@@ -50,6 +52,22 @@ class RecipeField(Struct, frozen=True, kw_only=True):
     def is_needed(self) -> bool:
         """Return whether a form must fill in the field."""
         return self.type in OF_HOME and self.default != []
+
+
+class RecipeRule(Struct, frozen=True, kw_only=True):
+    """A comparison of two fields that must hold: `<` or `~=`. `reason` is a sentence for people."""
+
+    left: str
+    operator: str
+    right: str
+    reason: str
+
+    def check(self, values: Mapping[str, Any]) -> None:
+        """Raise `Invalid` if the values of the two fields contradict the rule."""
+        left, right = values[self.left], values[self.right]
+        if not (left < right if self.operator == "<" else left != right):
+            relation = "be less than" if self.operator == "<" else "differ from"
+            raise Invalid(f"values.{self.left} must {relation} values.{self.right}: {self.reason}")
 
 
 class FieldFault(Invalid):
@@ -93,6 +111,30 @@ def read_fields(text: str, tokens: Sequence[LuaToken]) -> list[RecipeField]:
             raise FieldFault(at + 1, f"{name} {fault}") from None
         fields.append(field)
     return fields
+
+
+def read_rules(text: str, tokens: Sequence[LuaToken], fields: Sequence[RecipeField]) -> list[RecipeRule]:
+    """Return the recipe's rules. Raise `FieldFault` for a malformed rule, and if the samples contradict a rule."""
+    known = {field.name: field for field in fields}
+    rules: list[RecipeRule] = []
+    for number, line in enumerate(text.split("\n"), 1):
+        if re.match(r"\s*---\s?@rule\b", line) is None or not _is_comment(tokens, number):
+            continue
+        found = _RULE.match(line.strip())
+        if found is None:
+            raise FieldFault(number, "write the rule as `--- @rule field < field: reason`, or with ~=")
+        left, operator, right, reason = found.groups()
+        for name in (left, right):
+            if name not in known:
+                raise FieldFault(number, f"{name} is not a field{suggest(nearest(name, known))}")
+        if known[left].type != known[right].type:
+            raise FieldFault(number, f"{left} and {right} have different types")
+        rules.append(RecipeRule(left=left, operator=operator, right=right, reason=reason))
+        try:
+            rules[-1].check({name: field.default for name, field in known.items()})
+        except Invalid as fault:
+            raise FieldFault(number, str(fault)) from None
+    return rules
 
 
 def _is_comment(tokens: Sequence[LuaToken], line: int) -> bool:

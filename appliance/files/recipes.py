@@ -15,7 +15,15 @@ from appliance.config import bundled_config
 from appliance.errors import Fault, FileChanged, FileExists, Invalid, NotFound
 from appliance.files.file_checks import FILES_THREAD
 from appliance.files.home_files import HomeFiles, SavedFile
-from appliance.files.recipe_fields import FieldFault, RecipeField, line_starts, read_fields, value_of
+from appliance.files.recipe_fields import (
+    FieldFault,
+    RecipeField,
+    RecipeRule,
+    line_starts,
+    read_fields,
+    read_rules,
+    value_of,
+)
 from appliance.lua.files.folder import Folder
 from appliance.lua.text.source import Source
 from appliance.lua.text.tokens import LuaToken, tokens_of
@@ -35,6 +43,7 @@ class Recipe(Struct, frozen=True, kw_only=True):
     description: str
     kind: str
     fields: tuple[RecipeField, ...]
+    rules: tuple[RecipeRule, ...]
     text: str
 
 
@@ -45,18 +54,21 @@ def read_recipe(source: Source) -> Recipe:
     texts = _fields_of_result(tokens)
     kind = "automation" if {"trigger", "triggers"} & texts.keys() else "scene"
     id_ = Path(source.name).stem
+    fields = read_fields(text, tokens)
     return Recipe(
         id=id_,
         name=texts.get("name") or id_,
         description=texts.get("description") or "",
         kind=kind,
-        fields=tuple(read_fields(text, tokens)),
+        fields=tuple(fields),
+        rules=tuple(read_rules(text, tokens, fields)),
         text=text,
     )
 
 
 def fill(recipe: Recipe, id_: str, name: str, values: Mapping[str, Any]) -> str:
-    """Return the recipe's text with these values, and with a new id and name. Raise `Invalid` for a wrong value.
+    """Return the recipe's text with these values, and with a new id and name. Raise `Invalid` for a wrong or
+    contradictory value.
 
     The new id also replaces the recipe's id in the names of timers and variables. The names of these timers and
     variables equal the recipe's id, or begin with the id and a dot.
@@ -65,7 +77,10 @@ def fill(recipe: Recipe, id_: str, name: str, values: Mapping[str, Any]) -> str:
     if unknown := [each for each in values if each not in names]:
         near = nearest(unknown[0], names)
         raise Invalid(f"{unknown[0]} is not a field of recipe '{recipe.id}'{suggest(near)}")
-    replaced = {(field.start, field.end): _literal(value_of(field, values)) for field in recipe.fields}
+    checked = {field.name: value_of(field, values) for field in recipe.fields}
+    for rule in recipe.rules:
+        rule.check(checked)
+    replaced = {(field.start, field.end): _literal(checked[field.name]) for field in recipe.fields}
     replaced |= _renamed(recipe, id_, name)
     text = recipe.text
     for (start, end), literal in sorted(replaced.items(), reverse=True):

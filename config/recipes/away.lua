@@ -14,6 +14,7 @@ local group = "pretend"
 local from = "18:00"
 --- @field to time: when they end
 local to = "23:00"
+--- @rule from ~= to: otherwise, the evening would have no duration
 
 local STEP_MINS = 30
 

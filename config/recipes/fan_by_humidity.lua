@@ -8,6 +8,7 @@ local fan = "mqtt:tasmota_a4cf12b3c4d5"
 local on_above = 65
 --- @field off_below number 1..99 %: the humidity below which it stops
 local off_below = 55
+--- @rule off_below < on_above: otherwise, the fan would switch on and off again
 
 ---@type Automation
 return {

@@ -12,6 +12,7 @@ local day_temperature = 21
 local night_time = "22:30"
 --- @field night_temperature number 5..30 °C: the temperature at night
 local night_temperature = 17
+--- @rule day_time ~= night_time: otherwise, both temperatures would be set at the same time
 
 ---@type Automation
 return {

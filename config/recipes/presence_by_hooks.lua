@@ -10,6 +10,7 @@ local person = "Anna"
 local home = "anna_home"
 --- @field away text: the hook that the phone calls when it leaves
 local away = "anna_away"
+--- @rule home ~= away: otherwise, one call would mean both
 
 ---@type Automation
 return {

@@ -11,6 +11,7 @@ local group = "vacation"
 local from = "18:30"
 --- @field to time: when they go off
 local to = "22:30"
+--- @rule from ~= to: otherwise, the evening would have no duration
 --- @field brightness number 1..100 %: the brightness
 local brightness = 70
 

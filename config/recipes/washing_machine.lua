@@ -8,6 +8,7 @@ local plugs = { "mqtt:tasmota_d8bfc0aa11ef" }
 local runs_above = 10
 --- @field rests_below number 0..3000 W: the power below which it rests
 local rests_below = 4
+--- @rule rests_below < runs_above: otherwise, the machine would run and rest at the same power
 
 ---@type Automation
 return {

@@ -302,6 +302,18 @@ FAULTS = {
     "a field inside a text": ('local a = [[\n--- @field x text: a\nlocal x = "a"\n]]', 3, "has no value"),
     "a minus without a number": ("--- @field x number 1..5: a\nlocal x = -", 2, "must be a text"),
     "a negated text": ('--- @field x text: a\nlocal x = -"a"', 2, "must be a text"),
+    "a rule without a reason": ("--- @rule x < y\n", 1, "write the rule as"),
+    "a rule for an unknown field": ('--- @field xx text: a\nlocal xx = "a"\n--- @rule xx ~= yy: b', 3, "yy is not"),
+    "a rule that the samples contradict": (
+        "--- @field x number 1..5: a\nlocal x = 2\n--- @rule x < x: b",
+        3,
+        "values.x must be less than values.x: b",
+    ),
+    "a rule for two types": (
+        '--- @field x number 1..5: a\nlocal x = 2\n--- @field y text: a\nlocal y = "a"\n--- @rule x ~= y: b',
+        5,
+        "different types",
+    ),
     "a list without an end": ('--- @field x device: a\nlocal x = { "a",', 2, "is not closed"),
 }
 
@@ -312,6 +324,27 @@ async def test_a_wrong_field_is_named_with_its_line(what: str) -> None:
     with pytest.raises(FieldFault) as raised:
         read_recipe(Source(name="config/recipes/x.lua", text=text.encode()))
     assert raised.value.line == line and words in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("id_", "values", "sentence"),
+    [
+        (
+            "fan_by_humidity",
+            {"on_above": 40, "off_below": 70},
+            "off_below must be less than values.on_above: otherwise",
+        ),
+        ("heating_schedule", {"day_time": "07:00", "night_time": "07:00"}, "day_time must differ from"),
+        ("presence_by_hooks", {"home": "anna", "away": "anna"}, "home must differ from values.away"),
+        ("washing_machine", {"runs_above": 5, "rests_below": 5}, "rests_below must be less than"),
+        ("away", {"from": "20:00", "to": "20:00"}, "from must differ from values.to"),
+        ("vacation_lights", {"from": "20:00", "to": "20:00"}, "from must differ from values.to"),
+    ],
+)
+async def test_contradictory_values_are_refused(home: App, id_: str, values: dict[str, Any], sentence: str) -> None:
+    stated = values_of((await listed(home))[id_]) | values
+    answer = await home.post(f"/recipes/{id_}", {"file": "odd", "name": "Odd", "values": stated})
+    assert answer.status == 400 and f"values.{sentence}" in answer.json["error"], answer.json
 
 
 async def test_the_format_of_a_text_is_kept() -> None:

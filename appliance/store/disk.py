@@ -25,6 +25,11 @@ MAX_STORE_FILE_BYTES = 256 << 20
 """Maximum size of a file that is read at once. The hub's own files are far smaller."""
 
 
+FileState = tuple[int, int, int, int]
+"""The device, inode, size, and modification time of a file or folder. If another program writes or replaces the file,
+or changes a name in the folder, the state changes."""
+
+
 class Disk:
     """A folder of files. A name can include a subfolder, such as `history/2026-11.jsonl`.
 
@@ -59,6 +64,23 @@ class Disk:
     def size(self, name: str) -> int:
         """Return the length of a file in bytes. Raise `FileNotFoundError` if the file is missing."""
         return (self.folder / name).stat().st_size
+
+    def find_state(self, name: str = "") -> FileState | None:
+        """Return the state of a file or of the folder, or None if the file is missing."""
+        try:
+            found = os.stat(f"{self.folder}/{name}")  # noqa: PTH116 - a `Path` would double the time of each check
+        except FileNotFoundError:
+            return None
+        return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+
+    def is_at(self, descriptor: int, name: str) -> bool:
+        """Return whether the open file has this name."""
+        with contextlib.suppress(FileNotFoundError):
+            return os.path.samestat(os.fstat(descriptor), (self.folder / name).stat())
+        return False
+
+    def read_open(self, descriptor: int, max_bytes: int, offset: int) -> bytes:
+        return os.pread(descriptor, max_bytes, offset)
 
     def read_part(self, name: str, offset: int, max_bytes: int) -> bytes:
         """Return at most `max_bytes` of a file, starting at the offset. If the offset is at or after the file's

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -87,8 +87,11 @@ class Document:
 
     async def __aexit__(self, *_: object) -> None:
         await self._is_idle.wait()
-        with suppress(OSError):  # acknowledged changes are already synced
+        try:
             await self._thread.run(self._files.close)
+        except OSError as error:
+            if self._failure is None:
+                log.error("the document could not be checked at the stop: %s", _reason(error))
 
     @property
     def is_writing(self) -> bool:

@@ -8,11 +8,12 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from appliance.store.disk import PART, Disk
+from appliance.store.disk import PART, Disk, FileState
 from appliance.store.file_format import (
     STORE_FORMAT,
     EncodedChanges,
     encode_snapshot,
+    generations_of,
     journal_name,
     leftovers,
     snapshot_name,
@@ -53,6 +54,9 @@ class DocumentFiles:
 
     Every failure raises an `OSError` and leaves `values` unchanged.
 
+    Each append and `close` first check the files. If another program deleted or changed them, a new generation begins
+    with `values`.
+
     A failed append closes the journal. The next append opens the journal again. However, if it is unknown whether the
     file contains the failed append, the next append begins a new generation.
     """
@@ -75,6 +79,8 @@ class DocumentFiles:
         self._base = 0
         self._generation = 0
         self._snapshot_size = 0
+        self._snapshot_state: FileState | None = None
+        self._folder_state: FileState | None = None
         self._min_compact_bytes = min_compact_bytes
         self._compact_at = min_compact_bytes
         self.values: dict[str, bytes] = {}
@@ -104,6 +110,7 @@ class DocumentFiles:
     def append(self, changes: EncodedChanges) -> None:
         """Append the changes to the journal. Return after the changes are durable."""
         self._disk.check_folder()
+        self._check_files()
         self._make_ready()
         try:
             self._journal.append(changes)
@@ -142,9 +149,13 @@ class DocumentFiles:
             self._compaction_failed = False
 
     def close(self) -> None:
-        """Close the journal if it is open. If an append failed, first try again to undo the append, so that the next
-        start does not find the append's record."""
+        """Close the journal if it is open. First check the files. If an append failed, first try again to undo the
+        append, so that the next start does not find the append's record."""
         try:
+            self._disk.check_folder()
+            self._check_files()
+            if max(generations_of(self._disk.list_names()), default=0) > self._generation:
+                self._replace_files(f"added files of a later generation to {self._disk.folder}")
             if self._needs_generation:
                 self._make_ready()
         finally:
@@ -169,10 +180,35 @@ class DocumentFiles:
         self._journal = Journal(self._disk, found.generation, found.sequence, found.journal_end, found.last)
         self._compact_at = max(SNAPSHOTS_PER_JOURNAL * self._snapshot_size, self._min_compact_bytes)
         self._needs_generation = not found.is_clean
+        self._snapshot_state = self._disk.find_state(snapshot_name(found.generation))
         self._preserved = [(name, f"{name}.corrupt-{self._stamp}") for name in found.damaged]
         for name, kept in self._preserved:
             found.notes = [f"{note}; it is kept as {kept}" if note.startswith(name) else note for note in found.notes]
         self._preserved += [(name, f"{name}.before-format-{STORE_FORMAT}-{self._stamp}") for name in found.outdated]
+
+    def _check_files(self) -> None:
+        """Require a new generation if another program deleted or changed the files of the current generation."""
+        if not self._needs_generation and (change := self._find_change()) is not None:
+            self._replace_files(change)
+
+    def _find_change(self) -> str | None:
+        name = snapshot_name(self._generation)
+        found = self._disk.find_state(name)
+        if found != self._snapshot_state:
+            return f"{'deleted' if found is None else 'replaced or changed'} {self._disk.folder / name}"
+        name = journal_name(self._generation)
+        if not self._journal.is_intact():
+            return f"changed {self._disk.folder / name}"
+        folder_state = self._disk.find_state()
+        if folder_state != self._folder_state and not self._journal.is_in_place():
+            return f"deleted or replaced {self._disk.folder / name}"
+        self._folder_state = folder_state
+        return None
+
+    def _replace_files(self, change: str) -> None:
+        log.warning("another program %s; the hub writes the whole document again", change)
+        self._journal.close()
+        self._needs_generation = True
 
     def _make_ready(self) -> None:
         """Open the journal, or begin the next generation. If the journal cannot be opened, the next call begins a new
@@ -202,7 +238,7 @@ class DocumentFiles:
     def _begin_generation(self) -> None:
         """Begin the next generation: write both files, then rename them. After the renaming, only these files are
         written."""
-        generation = self._generation + 1
+        generation = max([self._generation, *generations_of(self._disk.list_names())]) + 1
         names = journal_name(generation), snapshot_name(generation)
         data = encode_snapshot(generation, self._journal.sequence, self.values)
         journal = Journal(self._disk, generation, self._journal.sequence)
@@ -219,6 +255,7 @@ class DocumentFiles:
             for name in names:
                 self._disk.rename(name + PART, name)
             self._disk.sync_folder()
+            self._snapshot_state, self._folder_state = self._disk.find_state(names[1]), None
         except BaseException:
             journal.close()
             raise

@@ -16,6 +16,11 @@ BLOCK = 4096
 small records overwrite the zeros without changing the file's metadata."""
 
 
+CHECKED_BYTES = 64
+"""The length of the end of the last record, including the checksum, that is compared with the file before the next
+append."""
+
+
 class Journal:
     """A generation's journal. Once an append has failed, the journal can only be closed.
 
@@ -32,6 +37,7 @@ class Journal:
         self._generation = generation
         self._descriptor: int | None = None
         self._last = last
+        self._expected = last[-CHECKED_BYTES:]
         self.end = end
         self.sequence = sequence
         self.is_sync_broken = False
@@ -68,6 +74,18 @@ class Journal:
         self._commit(encode_record(self.sequence + 1, changes))
         self.sequence += 1
 
+    def is_intact(self) -> bool:
+        """Return whether the open file still ends with the last record."""
+        if self._descriptor is None:
+            return True
+        start = self.end - len(self._expected)
+        return self._disk.read_open(self._descriptor, len(self._expected), start) == self._expected
+
+    def is_in_place(self) -> bool:
+        """Return whether the open file still has its name. The next append takes longer, because the kernel then
+        stores a more precise time of the write."""
+        return self._descriptor is None or self._disk.is_at(self._descriptor, journal_name(self._generation))
+
     def close(self) -> None:
         """Close the file if it is open. Do not write or sync."""
         descriptor, self._descriptor = self._descriptor, None
@@ -86,6 +104,7 @@ class Journal:
         self._disk.sync(self._descriptor)
         self.is_sync_broken = False
         self.end += len(line)
+        self._expected = line[-CHECKED_BYTES:]
 
     def _write(self, descriptor: int, line: bytes) -> None:
         """Write after the last record. Fill the rest of the block with zeros if this rest is inside the file and not

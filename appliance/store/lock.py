@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import logging
 import os
 import re
 import stat
@@ -16,6 +17,8 @@ from pathlib import Path
 from appliance.errors import StartFailed
 from appliance.store.disk import for_its_user
 from appliance.tables.plain_files import read_plain
+
+log = logging.getLogger("store")
 
 LOCK = "lock"
 
@@ -57,6 +60,9 @@ class DirectoryLock:
     def __init__(self, folder: Path, *, is_brief: bool = False) -> None:
         self._folder = folder
         self._descriptor: int | None = _acquire(folder, 1 if is_brief else MAX_TRIES)
+        is_file = not stat.S_ISDIR(os.fstat(self._descriptor).st_mode)
+        self._place = folder / LOCK if is_file else folder
+        self._folder_descriptor = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
         before = self._before = _read(self._descriptor).removeprefix(_BRIEF)
         self.stopped_at = _parse_stop(before)
         boot = read_boot_id().encode()
@@ -67,16 +73,41 @@ class DirectoryLock:
 
     def check_folder(self) -> None:
         """Raise `OSError` if the path no longer leads to the held lock. If the data directory was moved, replaced,
-        or unmounted, writing could damage another hub's data. The check costs two system calls."""
+        or unmounted, writing could damage another hub's data. The check costs two system calls.
+
+        If only the lock file was deleted, create and lock it again.
+        """
         if self._descriptor is None:
             return
-        held, place = os.fstat(self._descriptor), self._folder
-        if not stat.S_ISDIR(held.st_mode):
-            place /= LOCK
         with contextlib.suppress(OSError):
-            if os.path.samestat(held, place.stat(follow_symlinks=False)):
+            if os.path.samestat(os.fstat(self._descriptor), self._place.stat(follow_symlinks=False)):
                 return
-        raise OSError(errno.ESTALE, f"the data directory {self._folder} was moved, replaced, or unmounted")
+        if not self._is_folder_in_place():
+            raise OSError(errno.ESTALE, f"the data directory {self._folder} was moved, replaced, or unmounted")
+        self._lock_again()
+
+    def _is_folder_in_place(self) -> bool:
+        with contextlib.suppress(OSError):
+            return os.path.samestat(os.fstat(self._folder_descriptor), self._folder.stat())
+        return False
+
+    def _lock_again(self) -> None:
+        """Replace a deleted lock file. Raise `OSError` if another process has created the file, because this process
+        may be another hub."""
+        assert self._descriptor is not None
+        descriptor, place = -1, self._place
+        try:
+            descriptor = os.open(place, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._sign(descriptor, _read(self._descriptor))
+            os.dup2(descriptor, self._descriptor, inheritable=False)  # the event loop can use the number meanwhile
+        except (FileExistsError, BlockingIOError):
+            reason = f"{place} was replaced, so another hub may use the data directory; stop this hub"
+            raise OSError(errno.ESTALE, reason) from None
+        finally:
+            if descriptor != -1:
+                os.close(descriptor)
+        log.warning("another program deleted %s; the hub created and locked it again", place)
 
     def record_stop(self) -> None:
         """Record the stop request, so that a later kill is not counted as a crash."""
@@ -106,6 +137,7 @@ class DirectoryLock:
             if left is not None:
                 self._sign(self._descriptor, left)
             os.close(self._descriptor)
+            os.close(self._folder_descriptor)
             self._descriptor = None
 
     @staticmethod

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import errno
 import os
+import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from appliance.store.disk import Disk
+from appliance.store.disk import Disk, FileState
 
 Image = Mapping[str, bytes]
 """The content of a disk, by file name."""
@@ -128,6 +129,18 @@ class RecordingDisk(Disk):
 
     def size(self, name: str) -> int:
         return len(self._files[self._number(name)])
+
+    def find_state(self, name: str = "") -> FileState | None:
+        if not name:
+            return 0, 0, 0, zlib.crc32(repr(self._names).encode())
+        number = self._names.get(name)
+        return None if number is None else (0, number, len(self._files[number]), zlib.crc32(self._files[number]))
+
+    def is_at(self, descriptor: int, name: str) -> bool:
+        return self._names.get(name) == self._open[descriptor]
+
+    def read_open(self, descriptor: int, max_bytes: int, offset: int) -> bytes:
+        return bytes(self._files[self._open[descriptor]][offset : offset + max_bytes])
 
     def read_part(self, name: str, offset: int, max_bytes: int) -> bytes:
         return bytes(self._files[self._number(name)][offset : offset + max_bytes])

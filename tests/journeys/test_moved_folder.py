@@ -16,6 +16,7 @@ import pytest
 from appliance.store.document_files import DocumentFiles
 from appliance.store.lock import DirectoryLock
 from tests.fakes.app import open_app
+from tests.fakes.patience import until
 from tests.fakes.process import configure, running
 from tests.fakes.programs import need
 
@@ -134,10 +135,10 @@ async def test_an_unmounted_folder_is_503_until_it_returns(tmp_path: Path, take:
         for _ in range(3):
             assert await hub.post("/rooms", id="attic", name="Attic") == 503
         assert await run("ls -A data other") == "data:\n\nother:\n"
-        assert hub.log.read_text().count("was moved, replaced, or unmounted") == 1
+        await until(lambda: hub.log.read_text().count("was moved, replaced, or unmounted") == 1)
         if put_back is not None:
             await run(put_back)
             assert await hub.post("/rooms", id="attic", name="Attic") == 200
-            assert "changes can be stored again" in hub.log.read_text()
+            await until(lambda: "changes can be stored again" in hub.log.read_text())
         assert await hub.stop() == 0
     assert list_contents(tmp_path / "other") == list_contents(tmp_path / "data") == {}

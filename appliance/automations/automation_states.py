@@ -16,8 +16,8 @@ from appliance.errors import StoreFailed
 from appliance.history.card_lines import fit_for_card
 from appliance.history.execution_history import ExecutionStatus
 from appliance.store.record_keys import AUTOMATION_PREFIX, TOGGLE_PREFIX
-from appliance.store.records import read_all, skip
-from appliance.store.storage import Storage
+from appliance.store.records import OnFault, read_all, skip
+from appliance.store.storage import DocumentReader, Storage
 from appliance.tasks import Tasks
 
 log = logging.getLogger("automations")
@@ -118,6 +118,16 @@ class AutomationState(Struct, kw_only=True):
         )
 
 
+def read_states(stored: DocumentReader, on_fault: OnFault = skip) -> dict[str, AutomationState]:
+    """Decode the stored states by automation id, without the switches."""
+    return read_all(stored, AUTOMATION_PREFIX, lambda _, value: AutomationState.decode(value), on_fault)
+
+
+def read_switches(stored: DocumentReader, on_fault: OnFault = skip) -> dict[str, bool]:
+    """Decode the stored switches by automation id."""
+    return read_all(stored, TOGGLE_PREFIX, lambda _, value: convert(value, bool), on_fault)
+
+
 class AutomationStates:
     """The states by automation id. The next flush stores changes, but a switch is stored before it takes effect. The
     last run is stored as a minor value."""
@@ -125,8 +135,8 @@ class AutomationStates:
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
         self._tasks = Tasks()
-        self._states = read_all(storage, AUTOMATION_PREFIX, lambda _, value: AutomationState.decode(value), skip)
-        self._switched = read_all(storage, TOGGLE_PREFIX, lambda _, value: convert(value, bool), skip)
+        self._states = read_states(storage)
+        self._switched = read_switches(storage)
         self._at_first: Mapping[str, bool] = {}
         self.switch_all({})
 

@@ -16,8 +16,8 @@ from appliance.home.model import Device
 from appliance.home.registry import Registry
 from appliance.home.values import same
 from appliance.store.record_keys import CHANGED_PREFIX
-from appliance.store.records import read_all, skip
-from appliance.store.storage import Storage
+from appliance.store.records import OnFault, read_all, skip
+from appliance.store.storage import DocumentReader, Storage
 
 
 class Comparison(NamedTuple):
@@ -64,7 +64,7 @@ class ChangeTimes:
         self._steps = steps
         self._storage = storage
         self._watched: Mapping[str, Collection[Comparison]] = {}
-        self._times = read_all(storage, CHANGED_PREFIX, _decode_times, skip)
+        self._times = read_change_times(storage)
         steps.listen(self._correct_times)
         bus.listen(self._on_event, DeviceRemoved, DeviceStateChanged)
 
@@ -114,6 +114,11 @@ class ChangeTimes:
     def _forget(self, device_id: str) -> None:
         del self._times[device_id]
         self._storage.put_later(CHANGED_PREFIX + device_id, None)
+
+
+def read_change_times(stored: DocumentReader, on_fault: OnFault = skip) -> dict[str, dict[str, _Time]]:
+    """Decode the stored times by device id and by the comparison's key."""
+    return read_all(stored, CHANGED_PREFIX, _decode_times, on_fault)
 
 
 def _decode_times(_: str, raw: Any) -> dict[str, _Time]:

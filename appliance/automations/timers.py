@@ -25,8 +25,8 @@ from appliance.home.events import TimerFired
 from appliance.home.texts import strip_id
 from appliance.home.values import Value, json_size, to_bytes
 from appliance.store.record_keys import TIMER_PREFIX
-from appliance.store.records import read_all, skip
-from appliance.store.storage import Storage
+from appliance.store.records import OnFault, read_all, skip
+from appliance.store.storage import DocumentReader, Storage
 from appliance.tables.checks import is_number
 from appliance.tasks import Tasks
 
@@ -131,7 +131,7 @@ class Timers:
         self._starting = self._starting_bytes = 0
         self._over: dict[RunningTimer, None] = {}
         self._rewrites = 0
-        self._timers = read_all(storage, TIMER_PREFIX, RunningTimer.load, skip)
+        self._timers = read_timers(storage)
         self._bytes = sum(len(timer.payload) for timer in self._timers.values())
 
     async def __aenter__(self) -> Timers:
@@ -385,6 +385,11 @@ class Timers:
 
     def _millis_at(self, monotonic: float) -> int:
         return round((self._clock.now().timestamp() + monotonic - self._clock.monotonic()) * 1000)
+
+
+def read_timers(stored: DocumentReader, on_fault: OnFault = skip) -> dict[str, RunningTimer]:
+    """Decode the stored timers by name."""
+    return read_all(stored, TIMER_PREFIX, RunningTimer.load, on_fault)
 
 
 def check_timer(name: str, secs: float, payload: Value) -> str:

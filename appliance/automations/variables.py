@@ -18,7 +18,7 @@ from appliance.home.events import VariableChanged
 from appliance.home.values import Value, json_size, last_known, same
 from appliance.store.file_format import EncodedChanges, encode_values
 from appliance.store.record_keys import VARIABLE_PREFIX
-from appliance.store.records import read_all, skip
+from appliance.store.records import OnFault, read_all, skip
 from appliance.store.storage import DocumentReader, Storage
 from appliance.tasks import Tasks
 
@@ -55,9 +55,9 @@ class StoredVariable(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return {**fields, "last": list(self.last)} if self.last else fields or None
 
 
-def read_variables(stored: DocumentReader) -> dict[str, StoredVariable]:
+def read_variables(stored: DocumentReader, on_fault: OnFault = skip) -> dict[str, StoredVariable]:
     """Decode the stored variables by name."""
-    return read_all(stored, VARIABLE_PREFIX, lambda _, raw: convert(raw, StoredVariable), skip)
+    return read_all(stored, VARIABLE_PREFIX, lambda _, raw: convert(raw, StoredVariable), on_fault)
 
 
 class _Kept(StoredVariable, frozen=True, kw_only=True):

@@ -23,14 +23,12 @@ from msgspec import Struct
 
 from appliance.cli.log_output import one_line
 from appliance.cli.named_files import open_named, reading
-from appliance.cli.record_checks import check_record
+from appliance.cli.record_checks import check_readable, check_record
 from appliance.errors import Invalid, StartFailed
 from appliance.store.document_files import MIGRATIONS
 from appliance.store.file_format import STORE_FORMAT
 from appliance.store.month_files import HISTORY_FOLDER
-from appliance.store.records import read_devices, read_layout
 from appliance.store.saved_files import VERSIONS_FOLDER, is_version
-from appliance.store.stored_keys import read_keys
 from appliance.version import VERSION
 
 ARCHIVE_FORMAT = 3
@@ -207,7 +205,7 @@ def _unpack(packed: IO[bytes]) -> dict[str, bytes]:
         for entry in tar:
             path, count = PurePosixPath(entry.name), count + 1
             if count > MAX_FILES:
-                raise _Refused(_TOO_LARGE)
+                raise _Refused(f"contains more than {MAX_FILES:,} files and folders")
             if entry.isdir() or path.name.startswith(_OF_MACOS):
                 continue
             is_month = _MONTH.fullmatch(str(path)) is not None
@@ -249,9 +247,11 @@ def _read_member(tar: tarfile.TarFile, entry: tarfile.TarInfo, path: PurePosixPa
         raise _Refused(f"contains a path outside its folder ({shown})")
     is_text = len(path.parts) == 2 and path.parts[0] == VERSIONS_FOLDER and is_version(path.name)
     is_ours = is_config or is_month or is_text or str(path) in (MANIFEST_FILE, STATE_FILE)
+    if not is_ours or "\0" in entry.name:
+        raise _Refused(f"contains a file that is not part of a backup ({shown})")
     stream = tar.extractfile(entry) if entry.isreg() else None
-    if stream is None or not is_ours or "\0" in entry.name:
-        raise ValueError(entry.name)
+    if stream is None:
+        raise _Refused(f"contains a link or a special file ({shown})")
     data, count = b"", 0
     while part := stream.read(PART_BYTES):
         count += len(part)
@@ -288,19 +288,23 @@ def _parse(members: dict[str, bytes], file: Path, packed: IO[bytes]) -> Archive:
         packed=packed,
     )
     _check_records(found)
-    read_devices(found, read_layout(found))
-    read_keys(found)
     return found
 
 
 def _check_records(found: Archive) -> None:
-    """Raise `_Refused` for records that the API would reject."""
+    """Raise `_Refused` for records that the API would reject, or that a start would ignore."""
     for key, value in found.values.items():
         try:
             check_record(key, value)
         except Invalid as fault:
-            shown, why = one_line(key[:MAX_SHOWN_CHARS]), one_line(str(fault)[: 2 * MAX_SHOWN_CHARS])
-            raise _Refused(f"contains an invalid record ({shown}: {why})") from None
+            _refuse_record(key, fault)
+    check_readable(found, _refuse_record)
+
+
+def _refuse_record(key: str, fault: Exception) -> None:
+    reason = f"{fault} is missing" if isinstance(fault, KeyError) else str(fault)
+    shown, why = one_line(key[:MAX_SHOWN_CHARS]), one_line(reason[: 2 * MAX_SHOWN_CHARS])
+    raise _Refused(f"contains an invalid record ({shown}: {why})") from None
 
 
 def _migrated(values: dict[str, Any], store_format: int) -> dict[str, Any]:

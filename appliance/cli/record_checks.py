@@ -1,4 +1,4 @@
-"""Checks of the records in a backup. The API checks new records in the same way."""
+"""Checks of the records in a backup, with the checks of the API and the functions that read records at a start."""
 
 from __future__ import annotations
 
@@ -11,23 +11,39 @@ from appliance.api.routes.groups import GROUP_BODY
 from appliance.api.routes.preferences import check_preferences
 from appliance.api.routes.rooms import ROOM_BODY
 from appliance.api.routes.variables import VARIABLE_BODY
-from appliance.automations.timers import check_timer
-from appliance.automations.variables import check_variable
+from appliance.automations.automation_states import read_states, read_switches
+from appliance.automations.change_times import read_change_times
+from appliance.automations.names.name_watcher import read_past, read_removed
+from appliance.automations.timers import check_timer, read_timers
+from appliance.automations.variables import check_variable, read_variables
+from appliance.errors import Invalid
 from appliance.home.texts import identifier
 from appliance.home.texts import name as check_name
 from appliance.store.record_keys import (
+    ADAPTER_PREFIX,
     ALIAS_PREFIX,
     ASSIGNMENT_PREFIX,
+    CARD,
+    CLOCK,
+    CRASHES,
     DEVICE_PREFIX,
     GROUP_PREFIX,
+    HOME_STATE_PREFIXES,
     KEY_PREFIX,
     NAME_PREFIX,
     PREFERENCES_PREFIX,
     ROOM_PREFIX,
+    RUNNING,
     STATE_PREFIX,
     TIMER_PREFIX,
+    TOGGLE_PREFIX,
     VARIABLE_PREFIX,
+    VERSION_KEY,
 )
+from appliance.store.records import OnFault, read_devices, read_layout
+from appliance.store.storage import DocumentReader
+from appliance.store.stored_keys import read_keys
+from appliance.tables.checks import format_value
 
 _CHECKS: Mapping[str, Callable[[str, Any], object]] = {
     ROOM_PREFIX: lambda id_, value: ROOM_BODY({**value, "id": id_}),
@@ -45,14 +61,48 @@ _CHECKS: Mapping[str, Callable[[str, Any], object]] = {
 }
 """The checks of stored records, by key prefix."""
 
+_PREFIXES = (*HOME_STATE_PREFIXES, KEY_PREFIX, PREFERENCES_PREFIX, ADAPTER_PREFIX)
+_SINGLE_KEYS = (CARD, CLOCK, CRASHES, RUNNING, VERSION_KEY)
+
+_TEXTS = (ASSIGNMENT_PREFIX, NAME_PREFIX, ALIAS_PREFIX, ADAPTER_PREFIX)
+"""The prefixes of keys whose values are strings. The values of other keys are objects, except `TOGGLE_PREFIX`."""
+
+_READERS: tuple[Callable[[DocumentReader, OnFault], object], ...] = (
+    read_keys,
+    read_states,
+    read_switches,
+    read_variables,
+    read_timers,
+    read_change_times,
+    read_past,
+    read_removed,
+)
+"""The functions that read the records at a start, except those for devices."""
+
 _WITH_IDS = (ROOM_PREFIX, GROUP_PREFIX, ASSIGNMENT_PREFIX, NAME_PREFIX, ALIAS_PREFIX, DEVICE_PREFIX, STATE_PREFIX)
 
 
 def check_record(key: str, value: Any) -> None:
-    """Raise `Invalid` for a record that the API would reject."""
+    """Raise `Invalid` for a record that the API would reject, and for an unknown kind of record."""
     prefix, slash, id_ = key.partition("/")
     prefix += slash
+    if prefix not in _PREFIXES and key not in _SINGLE_KEYS:
+        raise Invalid("unknown kind of record")
+    expected, word = (str, "text") if prefix in _TEXTS else (dict, "an object")
+    if prefix != TOGGLE_PREFIX and not isinstance(value, expected):
+        raise Invalid(f"the value must be {word}, not {format_value(value)}")
     if prefix in _WITH_IDS:
         identifier(id_)
-    if value is not None and prefix in _CHECKS:
+    if prefix in _CHECKS:
         _CHECKS[prefix](id_, value)
+
+
+def check_readable(document: DocumentReader, on_fault: OnFault) -> None:
+    """Call `on_fault` for each record that a start would ignore."""
+    layout = read_layout(document, on_fault)
+    for device_id, room_id in layout.room_assignments.items():
+        if room_id not in layout.rooms:
+            on_fault(ASSIGNMENT_PREFIX + device_id, Invalid(f"room {format_value(room_id)} is unknown"))
+    read_devices(document, layout, on_fault)
+    for read in _READERS:
+        read(document, on_fault)

@@ -193,7 +193,7 @@ def read_devices(
 
     The time of the last observation is not stored, so the time of the last change is used instead.
     """
-    states = read_all(document, STATE_PREFIX + begin, lambda _, value: convert(value, StoredState), on_fault)
+    states = read_all(document, STATE_PREFIX + begin, _decode_state, on_fault)
 
     def decode(rest: str, value: Any) -> Device | None:
         stored, state = convert(value, StoredDevice), states.get(rest)
@@ -202,6 +202,12 @@ def read_devices(
 
     found = read_all(document, DEVICE_PREFIX + begin, decode, on_fault).values()
     return [device for device in found if device is not None]
+
+
+def _decode_state(_: str, value: Any) -> StoredState:
+    state = convert(value, StoredState)
+    from_millis(state.at)  # raises an error for an impossible time
+    return state
 
 
 def _device(device_id: str, stored: StoredDevice, state: StoredState, layout: Layout, on_fault: OnFault) -> Device:

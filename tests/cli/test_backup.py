@@ -408,7 +408,6 @@ def _chain_of_headers() -> bytes:
 
 
 HOSTILE: dict[str, Callable[[Path], Path]] = {
-    "an impossible month": lambda file: _repack(file, more={"history/2026-13.jsonl": b"x"}),
     "a chain of headers": lambda file: _raw(file, _chain_of_headers()),
     "empty": lambda file: _raw(file, b""),
     "junk": lambda file: _raw(file, os.urandom(5000)),
@@ -430,25 +429,7 @@ HOSTILE: dict[str, Callable[[Path], Path]] = {
     "state is a list": lambda file: pack(file, entries(state=[])),
     "state is a number": lambda file: pack(file, entries(state=5)),
     "state is not JSON": lambda file: pack(file, {**entries(), archive.STATE_FILE: b"\xff"}),
-    "room is a number": lambda file: pack(file, entries(state={"room/x": 5})),
-    "group without members": lambda file: pack(file, entries(state={"group/x": {"name": "X"}})),
-    "device of no kind": lambda file: pack(
-        file, entries(state={**HOME, "device/lamp:light:0": {"kind": "?", "source": "", "vendor_specific": {}}})
-    ),
-    "state of no time": lambda file: pack(
-        file, entries(state={**HOME, "state/lamp:light:0": {"at": "soon", "is": {}}})
-    ),
-    "state of the far future": lambda file: pack(
-        file, entries(state={**HOME, "state/lamp:light:0": {"at": 1 << 60, "is": {}}})
-    ),
-    "beside": lambda file: pack(file, {**entries(), "data/evil": b"x"}),
-    "the folder itself": lambda file: pack(file, {**entries(), "config": b"x"}),
     "file and folder": lambda file: pack(file, {**entries(), "config/a": b"", "config/a/b": b""}),
-    "symbolic link": lambda file: pack(file, entries(), _link(tarfile.SYMTYPE, linkname="/etc/passwd")),
-    "hard link": lambda file: pack(file, entries(), _link(tarfile.LNKTYPE, linkname="config/default.toml")),
-    "device": lambda file: pack(file, entries(), _link(tarfile.CHRTYPE, devmajor=1, devminor=5)),
-    "pipe": lambda file: pack(file, entries(), _link(tarfile.FIFOTYPE)),
-    "zero in a name": lambda file: pack(file, entries(), _link(tarfile.REGTYPE, pax_headers={"path": "config/a\0b"})),
     "larger than all memory": lambda file: _sparse(file, 4 << 40),
 }
 
@@ -456,7 +437,11 @@ HOSTILE: dict[str, Callable[[Path], Path]] = {
 TOO_DEEP = "contains a file whose path is too long or too deep"
 OUTSIDE = "contains a path outside its folder"
 TOO_LARGE = "unpacks to more than 320 MiB"
+TOO_MANY = "contains more than 10,000 files and folders"
+FOREIGN = "contains a file that is not part of a backup"
+SPECIAL = "contains a link or a special file (config/x)"
 RECORD = "contains an invalid record"
+LAMP, LAMP_STATE = "device/lamp:light:0", "state/lamp:light:0"
 ESCAPES = "a\x1b]0;PWN\x07"
 KEY_RECORD = {"label": "x", "role": "read", "hash": "x", "created_at": "2026-01-01T00:00:00.000Z"}
 
@@ -479,6 +464,31 @@ RECORDS: dict[str, tuple[dict[str, Any], str]] = {
         "timer/\\x07: the timer's name must not contain control",
     ),
     "preferences": ({"preferences/key_1": {"a": "x" * 20_000}}, "preferences/key_1: preferences can have at most"),
+    "a room that is a number": ({"room/x": 5}, "room/x: the value must be an object, not 5"),
+    "a room that is null": ({"room/x": None}, "room/x: the value must be an object, not "),
+    "a group without members": ({"group/x": {"name": "X"}}, "group/x: 'members' is missing"),
+    "an unknown room": ({"place/nope:x": "gone"}, "place/nope:x: room 'gone' is unknown"),
+    "a device of no kind": (
+        {LAMP: {"kind": "?", "source": "", "vendor_specific": {}}},
+        f"{LAMP}: Invalid enum value",
+    ),
+    "a device without a section": ({"device/q:q": {"kind": "Light"}}, "device/q:q: Object missing required field"),
+    "a state of no time": ({LAMP_STATE: {"at": "soon", "is": {}}}, f"{LAMP_STATE}: Expected `int`"),
+    "a state of the far future": ({LAMP_STATE: {"at": 1 << 60, "is": {}}}, f"{LAMP_STATE}: "),
+    "a state that is a number": ({LAMP_STATE: 5}, f"{LAMP_STATE}: the value must be an object, not 5"),
+    "a timer of the far future": ({"timer/t": {"started_at": 1, "due_at": 1e300}}, "timer/t: Expected `int`"),
+    "a timer without a start": ({"timer/t": {"at": 1e300}}, "timer/t: Object missing required field"),
+    "a timer that is a list": ({"timer/v": [1]}, "timer/v: the value must be an object, not an array"),
+    "a variable that is text": ({"variable/x": "text"}, "variable/x: the value must be an object, not 'text'"),
+    "last values of a variable": ({"variable/x": {"last": 5}}, "variable/x: Expected `array`, got `int`"),
+    "a switch": ({"toggle/zz": "maybe"}, "toggle/zz: Expected `bool`, got `str`"),
+    "an automation": ({"automation/a": {"fired": {"x": "now"}}}, "automation/a: Expected `int`, got `str`"),
+    "times of changes": ({"changed/a:b": {"power": "now"}}, "changed/a:b: Expected `int`, got `str`"),
+    "past names": ({"sent/a:b": {"events": 5}}, "sent/a:b: Expected `array`, got `int`"),
+    "a removed device": ({"removed/a:b": {"name": 5, "at": 1}}, "removed/a:b: Expected `str`, got `int`"),
+    "a secret of an adapter": ({"adapter/a/b": 5}, "adapter/a/b: the value must be text, not 5"),
+    "an unknown kind": ({"zzz/x": 1}, "zzz/x: unknown kind of record"),
+    "a key without a prefix": ({"x": {}}, "x: unknown kind of record"),
     "an id": ({f"room/{ESCAPES}": {"name": "X"}}, "room/a\\x1b]0;PWN\\x07: must not contain control"),
 }
 
@@ -510,9 +520,27 @@ REFUSED: dict[str, tuple[Callable[[Path], Path], str]] = {
     "huge by its own account": (lambda file: _raw(file, _lying_size(file)), TOO_LARGE),
     "many files": (
         lambda file: pack(file, {**entries(), **{f"config/{n}": b"" for n in range(archive.MAX_FILES)}}),
-        TOO_LARGE,
+        TOO_MANY,
     ),
-    "many folders": (lambda file: pack(file, {}, _add_folders), TOO_LARGE),
+    "many folders": (lambda file: pack(file, {}, _add_folders), TOO_MANY),
+    "an impossible month": (
+        lambda file: _repack(file, more={"history/2026-13.jsonl": b"x"}),
+        f"{FOREIGN} (history/2026-13.jsonl)",
+    ),
+    "beside": (lambda file: pack(file, {**entries(), "data/evil": b"x"}), f"{FOREIGN} (data/evil)"),
+    "a page about it": (lambda file: pack(file, {**entries(), "README": b"x"}), f"{FOREIGN} (README)"),
+    "the folder itself": (lambda file: pack(file, {**entries(), "config": b"x"}), f"{FOREIGN} (config)"),
+    "zero in a name": (
+        lambda file: pack(file, entries(), _link(tarfile.REGTYPE, pax_headers={"path": "config/a\0b"})),
+        f"{FOREIGN} (config/a\\x00b)",
+    ),
+    "symbolic link": (lambda file: pack(file, entries(), _link(tarfile.SYMTYPE, linkname="/etc/passwd")), SPECIAL),
+    "hard link": (
+        lambda file: pack(file, entries(), _link(tarfile.LNKTYPE, linkname="config/default.toml")),
+        SPECIAL,
+    ),
+    "device": (lambda file: pack(file, entries(), _link(tarfile.CHRTYPE, devmajor=1, devminor=5)), SPECIAL),
+    "pipe": (lambda file: pack(file, entries(), _link(tarfile.FIFOTYPE)), SPECIAL),
     "a huge header": (lambda file: pack(file, {}, _add_huge_header), TOO_LARGE),
     **{name: (_with_record(record), f"{RECORD} ({shown}") for name, (record, shown) in RECORDS.items()},
 }

@@ -28,7 +28,7 @@ from appliance.home.events import (
 from appliance.log_limit import log_warnings
 from appliance.lua.files.catalog import LoadedFile
 from appliance.store.record_keys import REMOVED_PREFIX, SENT_PREFIX
-from appliance.store.records import read_all, skip
+from appliance.store.records import OnFault, read_all, skip
 from appliance.store.storage import DocumentReader, Storage
 from appliance.tasks import SharedRun, Tasks
 
@@ -50,14 +50,14 @@ MAX_REMOVED_DEVICES = 500
 """Maximum number of stored removed devices. The oldest are deleted first."""
 
 
-def read_past(stored: DocumentReader) -> dict[str, PastNames]:
-    """Decode the stored events and attributes by device id. Malformed values are ignored."""
-    return read_all(stored, SENT_PREFIX, lambda _, value: convert(value, PastNames), skip)
+def read_past(stored: DocumentReader, on_fault: OnFault = skip) -> dict[str, PastNames]:
+    """Decode the stored events and attributes by device id."""
+    return read_all(stored, SENT_PREFIX, lambda _, value: convert(value, PastNames), on_fault)
 
 
-def read_removed(stored: DocumentReader) -> dict[str, RemovedDevice]:
-    """Decode the stored removed devices by id. Malformed values are ignored."""
-    return read_all(stored, REMOVED_PREFIX, lambda _, value: convert(value, RemovedDevice), skip)
+def read_removed(stored: DocumentReader, on_fault: OnFault = skip) -> dict[str, RemovedDevice]:
+    """Decode the stored removed devices by id."""
+    return read_all(stored, REMOVED_PREFIX, lambda _, value: convert(value, RemovedDevice), on_fault)
 
 
 class NameWatcher:

@@ -9,6 +9,7 @@ import os
 import secrets
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from datetime import datetime
+from errno import EACCES, EPERM
 from functools import partial
 from typing import Any
 
@@ -27,7 +28,7 @@ from appliance.lua.files.reload import Reloaded
 from appliance.store.disk import Disk, reason_of
 from appliance.store.record_keys import VERSION_KEY
 from appliance.store.records import read_one, skip
-from appliance.store.saved_files import MAX_SAVED_BYTES, FileVersion, SavedFiles
+from appliance.store.saved_files import MAX_SAVED_BYTES, FileVersion, SavedFiles, VersionFailed
 from appliance.store.storage import Storage
 from appliance.tables.fields import line_at
 from appliance.tables.toml_lines import line_finder
@@ -239,10 +240,11 @@ class HomeFiles:
         try:
             await self._run(work)
         except OSError as error:
-            hint = PERMISSION_HINT if isinstance(error, PermissionError) else ""
-            raise StoreFailed(
-                f"{location.path} cannot be written: {reason_of(error)}; nothing was changed{hint}"
-            ) from None
+            hint = PERMISSION_HINT if error.errno in (EACCES, EPERM) else ""
+            what = f"{location.path} cannot be written"
+            if isinstance(error, VersionFailed):
+                what = f"the previous text of {location.path} cannot be stored in {error.filename}"
+            raise StoreFailed(f"{what}: {reason_of(error)}; nothing was changed{hint}") from None
 
     async def _reload(self, location: FileLocation) -> Reloaded | None:
         reload = self._reload_valid.get(location.kind)

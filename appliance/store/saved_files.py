@@ -48,6 +48,10 @@ class FileVersion(Struct, frozen=True, kw_only=True):
     name: str
 
 
+class VersionFailed(OSError):
+    """Raised if a previous text cannot be stored as a version. `filename` is the folder of the versions."""
+
+
 class SavedFiles:
     """Saves and deletes files in the folder of `home`, and keeps their previous texts in the folder of `data`.
 
@@ -89,7 +93,15 @@ class SavedFiles:
 
     def _keep(self, path: str, text: bytes, at: datetime) -> None:
         """Store the text as a version. Do nothing if the newest version already has the same text, for example
-        after an interrupted save."""
+        after an interrupted save. Raise `VersionFailed` on failure."""
+        try:
+            self._data.check_folder()
+            self._add_version(path, text, at)
+        except OSError as error:
+            folder = self._data.folder / VERSIONS_FOLDER
+            raise VersionFailed(error.errno, error.strerror, str(folder)) from None
+
+    def _add_version(self, path: str, text: bytes, at: datetime) -> None:
         versions = self.list_versions(path)
         if versions and self.read_version(versions[0]) == text:
             return

@@ -343,6 +343,26 @@ async def test_a_full_or_read_only_card_gives_503_and_changes_nothing(tmp_path: 
         assert (await put(app, EVENING, SCENE % ("evening", "local y"))).status == 200
 
 
+async def test_the_error_names_the_folder_that_cannot_be_written(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    async with open_home(tmp_path) as app:
+        moved = data.rename(tmp_path / "moved")
+        refused = await put(app, EVENING, SCENE % ("evening", "local y"))
+        assert refused.status == 503
+        assert refused.json["error"] == (
+            f"the previous text of {EVENING} cannot be stored in {data}/versions: "
+            f"the data directory {data} was moved, replaced, or unmounted; nothing was changed"
+        )
+        assert (await app.delete(f"/files/{EVENING}")).json["error"] == refused.json["error"]
+        moved.rename(data)
+        (data / "versions").write_text("in the way")
+        refused = await put(app, EVENING, SCENE % ("evening", "local y"))
+        assert f"cannot be stored in {data}/versions: Not a directory" in refused.json["error"]
+        (data / "versions").unlink()
+        assert (await put(app, EVENING, SCENE % ("evening", "local y"))).status == 200
+
+
 async def test_without_files_enabled_the_routes_do_not_exist(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     async with open_home(tmp_path, "[files]\nenabled = false\n") as app:

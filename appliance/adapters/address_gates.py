@@ -36,7 +36,7 @@ class AddressGate:
         self.commands_ended = 0
         self._free = asyncio.Semaphore(concurrency)
         self._queues: WeakKeyDictionary[Sender, asyncio.Semaphore] = WeakKeyDictionary()
-        self._devices: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._devices: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
         self._waiting: list[_WaitingCommand] = []
 
     @asynccontextmanager
@@ -48,7 +48,7 @@ class AddressGate:
         """
         waiting = _WaitingCommand(device_ids)
         self._waiting.append(waiting)
-        held: list[asyncio.Lock | asyncio.Semaphore] = []
+        held: list[asyncio.Semaphore] = []
         try:
             try:
                 if sender is not None:
@@ -72,13 +72,13 @@ class AddressGate:
             while held:
                 held.pop().release()
 
-    async def _acquire(self, held: list[asyncio.Lock | asyncio.Semaphore], device_ids: Collection[str]) -> None:
+    async def _acquire(self, held: list[asyncio.Semaphore], device_ids: Collection[str]) -> None:
         """Acquire the locks of the devices, then the lock of the address. Add each acquired lock to `held`."""
         ids = sorted(set(device_ids)) if self.concurrency > 1 else ()
-        devices = [self._devices.setdefault(each, asyncio.Lock()) for each in ids]
-        locks: list[asyncio.Lock | asyncio.Semaphore] = [*devices, self._free]
+        # `Lock.locked` is false while a released lock has a waiting task, and `acquire` would then wait
+        devices = [self._devices.setdefault(each, asyncio.Semaphore(1)) for each in ids]
         until = asyncio.get_running_loop().time() + self._timeout_secs
-        for each in locks:
+        for each in (*devices, self._free):
             if each.locked():
                 async with asyncio.timeout_at(until):
                     await each.acquire()

@@ -17,7 +17,7 @@ from appliance.adapters.address_gates import AddressGate, AddressGates
 from appliance.adapters.base import CommandResult, HookRequest
 from appliance.adapters.device_http.session import DeviceSession
 from appliance.adapters.dispatch import MAX_BATCH_DEVICES, Dispatcher, Outcome, Status
-from appliance.errors import AdapterFailed, BadAnswer, Invalid, LaresError, NotFound, Stopping, Unreachable
+from appliance.errors import AdapterFailed, BadAnswer, Busy, Invalid, LaresError, NotFound, Stopping, Unreachable
 from appliance.event_loop import SHORT_TURN_SECS, loop_lag, run
 from appliance.health import Health
 from appliance.home.bus import Bus
@@ -316,6 +316,25 @@ async def test_simultaneous_commands_to_one_device_wait_for_each_other() -> None
     outcomes = await asyncio.gather(*tasks, return_exceptions=True)
     assert [str(each) for each in outcomes if each is not None] == ["it does not answer"]
     assert began == ["a1", "b1", "none", "a2"] and not gate._devices, "no lock stays"
+
+
+async def test_a_command_that_arrives_at_a_release_waits_at_most_for_the_timeout() -> None:
+    """The lock is free then, but an earlier command that waits for it gets it first."""
+    gate, release = AddressGate("broker", 10, timeout_secs=0.2), asyncio.Event()
+
+    async def wait_and_hold() -> None:
+        async with gate.lock(["a"]):
+            await release.wait()
+
+    async with gate.lock(["a"]):
+        earlier = asyncio.ensure_future(wait_and_hold())
+        await asyncio.sleep(0)
+    asyncio.get_running_loop().call_later(5, release.set)
+    with pytest.raises(Busy):
+        async with gate.lock(["a"]):
+            pass
+    release.set()
+    await earlier
 
 
 def test_gates_of_unused_addresses_are_freed() -> None:

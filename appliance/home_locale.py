@@ -35,7 +35,7 @@ def zone_names() -> frozenset[str]:
 def load_zone(name: str) -> ZoneInfo:
     """Load the zone from the bundled data, because the operating system's data may be outdated."""
     if name not in zone_names():
-        # EST is similar to CEST, and Etc/GMT+1 is one hour behind GMT
+        # suggest no abbreviation such as EST, and not Etc/GMT+1, which is the zone UTC-1
         places = (each for each in zone_names() if "/" in each and not each.startswith("Etc/"))
         near = nearest(name, places)
         hint = suggest(near, "names look like Europe/Berlin")

@@ -182,15 +182,16 @@ async def end(task: asyncio.Task[Any]) -> None:
 
 async def wait_for_end(task: asyncio.Task[Any]) -> None:
     """Wait until the task has ended, like `asyncio.wait` for one task, but faster."""
+    if task.done():
+        return
     has_ended = asyncio.get_running_loop().create_future()
 
     def wake(_: asyncio.Task[Any]) -> None:
         if not has_ended.done():
             has_ended.set_result(None)
 
-    if not task.done():
-        task.add_done_callback(wake)
-        await has_ended
+    task.add_done_callback(wake)
+    await has_ended
 
 
 async def _ending_of(work: Awaitable[T], on_end: Callable[[], None]) -> _Result[T] | BaseException:

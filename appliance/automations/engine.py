@@ -113,10 +113,8 @@ class Engine:
 
     def _arm(self) -> Iterator[None]:
         """Change the triggers of one automation per step."""
-        files, is_complete = (
-            {file.definition.id: file for file in self.catalog.list_files()},
-            self.catalog.is_complete,
-        )
+        files = {file.definition.id: file for file in self.catalog.list_files()}
+        is_complete = self.catalog.is_complete
         self._switch_all()
         for id_ in [*(id_ for id_ in self._files if id_ not in files), *files]:
             if self._is_stopping:
@@ -131,7 +129,7 @@ class Engine:
         self._environment.timers.recheck()
 
     def _replace(self, id_: str, file: LoadedFile[AutomationDefinition] | None) -> None:
-        """Use this file for the automation from now on. For a deleted automation, `file` is None."""
+        """Use this file for the automation from now on. Without a file, delete the automation."""
         old = self._active.get(id_, [])
         if file is None:
             del self._files[id_], self._active[id_]

@@ -84,7 +84,7 @@ class _Export:
         self.bad = 0
 
     def months(self) -> Iterator[Iterator[Row]]:
-        """Yield the rows of each month, in the order in which they were written."""
+        """Yield the rows of each month, in the order of the file."""
         first = "" if self._start is None else month_at(self._start)
         last = "~" if self._end is None else month_at(self._end)
         for month in self._months.list_months():

@@ -140,9 +140,7 @@ class DevicesApi(ApiResource):
             try:
                 raise outcome.error
             finally:
-                del (
-                    outcome
-                )  # a variable that refers to a raised exception forms a cycle with the exception's traceback
+                del outcome  # a variable that refers to a raised exception forms a cycle with its traceback
         return {"status": outcome.status}
 
 

@@ -65,9 +65,7 @@ class Availability(Struct, gc=False):
             try:
                 raise unknown
             finally:
-                del (
-                    unknown
-                )  # a variable that refers to a raised exception forms a cycle with the exception's traceback
+                del unknown  # a variable that refers to a raised exception forms a cycle with its traceback
 
 
 def announced_availability(config: AnnouncedFields, listed: Iterable[Mapping[str, Any]]) -> Availability:

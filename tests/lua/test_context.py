@@ -13,7 +13,8 @@ from appliance.adapters.lua_calls import SCRIPT_LOG_LEVELS
 from appliance.api.device_encoder import DeviceEncoder
 from appliance.log_buffer import fields_of
 from appliance.log_limit import MAX_SAME_KIND, RepetitionLimit
-from appliance.lua.running.context import MAX_RESULTS, Context
+from appliance.lua.running.command_results import MAX_RESULTS
+from appliance.lua.running.context import Context
 from appliance.lua.running.failed_calls import FailedCalls
 from appliance.lua.running.trace import MAX_LOG_STEPS, MAX_STEP_CHARS, MAX_TRACE_STEPS, Trace
 from appliance.lua.running.worker_pool import WorkerPool

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
@@ -11,14 +10,11 @@ from appliance.adapters.dispatch import Outcome, Status
 from appliance.adapters.lua_calls import write_script_line
 from appliance.clock import Clock
 from appliance.home.commands import Command
+from appliance.lua.running.command_results import CommandResults
 from appliance.lua.running.failed_calls import FailedCalls
 from appliance.lua.running.trace import Trace, shorten
 
 log = logging.getLogger("scripts")
-
-MAX_RESULTS = 1_000
-MAX_RESULT_BYTES = 256 << 10
-"""Maximum size of an execution's stored command results. Older results are dropped."""
 
 MAX_WARNINGS = 20
 
@@ -54,13 +50,12 @@ class Context:
         self.trace = Trace(clock)
         self.warnings: list[str] = []
         self._label = {kind: id_}
-        self._results: deque[dict[str, Any]] = deque()
-        self._result_bytes = 0
+        self._results = CommandResults()
 
     @property
     def results(self) -> list[dict[str, Any]]:
         """Return the `{target, status, message}` of each command."""
-        return list(self._results)
+        return self._results.to_list()
 
     async def call(self, operation: str, arguments: Sequence[Any]) -> Any:
         """Execute `ctx:<operation>(…)`. Raise a `LaresError` if the method fails."""
@@ -89,13 +84,5 @@ class Context:
         if outcome.status is not Status.OK:
             reason = outcome.message or outcome.status
             self.note_failure(f"{command} to {outcome.device_id}", reason)
-        result = {"target": outcome.device_id, "status": outcome.status, "message": outcome.message}
-        self._results.append(result)
-        self._result_bytes += _size_of(result)
-        while len(self._results) > MAX_RESULTS or self._result_bytes > MAX_RESULT_BYTES:
-            self._result_bytes -= _size_of(self._results.popleft())
-        return result
-
-
-def _size_of(result: Mapping[str, Any]) -> int:
-    return 64 + len(result["target"]) + len(result["message"] or "")
+        self._results.add(outcome.device_id, outcome.status, outcome.message)
+        return {"target": outcome.device_id, "status": outcome.status, "message": outcome.message}

@@ -26,10 +26,17 @@ return {
   mode = "queued",
   execute = function(ctx, event)
     local temperature = event.trigger_id == "day" and day_temperature or night_temperature
+    local has_thermostat = false
     for _, device in ipairs(ctx:list_room_devices(room)) do
-      if device.attributes.target_temperature and not climate.set(ctx, device.id, temperature) then
-        ctx:log("warn", "the heating did not follow", { device = device.id })
+      if device.attributes.target_temperature then
+        has_thermostat = true
+        if not climate.set(ctx, device.id, temperature) then
+          ctx:log("warn", "the heating did not follow", { device = device.id })
+        end
       end
+    end
+    if not has_thermostat then
+      ctx:log("warn", "the room has no thermostat", { room = room })
     end
   end,
 }

@@ -347,6 +347,32 @@ async def test_contradictory_values_are_refused(home: App, id_: str, values: dic
     assert answer.status == 400 and f"values.{sentence}" in answer.json["error"], answer.json
 
 
+async def test_an_unusual_unit_and_a_room_without_thermostat_cause_warnings(home: App) -> None:
+    observe, units = "/adapters/virtual/operations/observe", {"kW": 1, "W": 0}
+    for unit, warned in units.items():
+        seen = {"power_consumption": {"value": 0, "unit": unit}}
+        assert (await home.post(observe, {"device_id": "virtual:plug", "attributes": seen})).status == 200
+        stated = values_of((await listed(home))["washing_machine"])
+        made = await home.post(
+            "/recipes/washing_machine", {"file": f"w_{unit.lower()}", "name": "W", "values": stated}
+        )
+        found = [
+            each
+            for each in made.json["warnings"]
+            if "reports power_consumption in kW, so 10 means 10 kW" in str(each)
+        ]
+        assert len(found) == warned, made.json
+    await home.post("/rooms", {"id": "cellar", "name": "Cellar"})
+    stated = values_of((await listed(home))["heating_schedule"]) | {"room": "cellar"}
+    assert (
+        await home.post("/recipes/heating_schedule", {"file": "cold", "name": "C", "values": stated})
+    ).status == 200
+    await home.post("/automations/reload")
+    assert (await home.post("/automations/cold/execute")).status == 200
+    [entry] = (await home.get("/automations/cold/history")).json["entries"]
+    assert "the room has no thermostat" in str(entry), entry
+
+
 async def test_the_format_of_a_text_is_kept() -> None:
     recipe: Recipe = read_recipe(Source(name="recipes/own.lua", text=OWN.encode()))
     with pytest.raises(Invalid, match=r"values\.lamp is missing"):

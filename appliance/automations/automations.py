@@ -171,9 +171,9 @@ class Automations(ExecutableFiles[AutomationDefinition]):
                 self.executor.skip_waiting(definition.id, DISABLED.reason)
 
     async def _arm(self, because: str) -> None:
-        """Activate the triggers. End a safe mode that began after crashes."""
+        """Activate the triggers. End a safe mode that began after crashes, unless the hub is stopping."""
         await self.engine.arm()
-        if self._safe_mode.is_after_crashes:
+        if self._safe_mode.is_after_crashes and not self.engine.is_stopping:
             self._safe_mode.end(because)
             self.timers.resume()
 

@@ -68,7 +68,7 @@ class Engine:
         self.due_times = DueTimes(self._active, states, environment)
         self._index = TriggerIndex(self._registry)
         self._files: dict[str, LoadedFile[AutomationDefinition]] = {}
-        self._is_stopping = False
+        self.is_stopping = False
         self._arming = asyncio.Lock()
         self._undispatched: deque[tuple[ActiveTrigger, events.Event]] = deque()
         self._tasks = Tasks()
@@ -86,7 +86,7 @@ class Engine:
 
     def disarm(self) -> None:
         """Deactivate all triggers, even after later reloads. Running executions continue."""
-        self._is_stopping = True
+        self.is_stopping = True
         self._waits.disarm()
         self._listening.close()
         for active in self.list_active():
@@ -117,7 +117,7 @@ class Engine:
         is_complete = self.catalog.is_complete
         self._switch_all()
         for id_ in [*(id_ for id_ in self._files if id_ not in files), *files]:
-            if self._is_stopping:
+            if self.is_stopping:
                 return
             if (file := files.get(id_)) is not self._files.get(id_):
                 self._replace(id_, file)

@@ -14,7 +14,7 @@ import pytest
 from appliance.home.events import AdapterStarted, SystemErrorReported
 from tests.automations.homes import NOW
 from tests.fakes.automations import LAMP, ON, TV, Card, automation, bench, secs
-from tests.fakes.clock import VirtualClock
+from tests.fakes.clock import BusyClock
 from tests.fakes.patience import until
 
 RESUMES: dict[str, Any] = {"state": {"resumable_schedule": True}}
@@ -368,19 +368,9 @@ async def test_figures_show_armed_triggers_waits_and_next_times(tmp_path: Path) 
         assert it.parts.due_times.figures_of("a") == {**idle, "last_run": after(seconds=60)}
 
 
-class _BusyClock(VirtualClock):
-    """A clock on which, while `is_busy` is true, each step takes long enough to cause a pause."""
-
-    is_busy = False
-
-    def monotonic(self) -> float:
-        self._elapsed += 0.0015 * self.is_busy
-        return self._elapsed
-
-
 async def test_events_during_a_long_reload_fire_each_automation_once(tmp_path: Path) -> None:
     """A reload changes one automation per step, and other tasks run between the steps."""
-    mode, clock, events, during = {"type": "parallel", "max": 100}, _BusyClock(NOW), 0, 0
+    mode, clock, events, during = {"type": "parallel", "max": 100}, BusyClock(NOW), 0, 0
     before = [automation(ON, f"a{number:02}", mode=mode) for number in range(20)]
     after_reload = [automation({**ON, "id": "new"}, each["id"], mode=mode) for each in before]
     async with bench(tmp_path, *before, clock=clock) as it:

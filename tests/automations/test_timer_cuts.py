@@ -14,15 +14,18 @@ from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
+from appliance.automations.safe_mode import SafeMode
 from appliance.clock import Clock
 from appliance.errors import StoreFailed
 from appliance.lua.running.context import Context
 from tests.automations.homes import NOW
 from tests.fakes.automations import Card, Play, Stage, automation, bench
+from tests.fakes.clock import BusyClock
 
 SECS = 600
 OFF = {"type": "timer", "name": "off"}
@@ -214,3 +217,23 @@ async def test_a_timer_that_ends_during_a_stop_or_safe_mode_fires_at_the_next_st
         it.parts.timers.resume()
         await it.pass_by(1)
         assert [event["late_secs"] for event in it.events] == [1.5 * SECS] and "timer/off" not in card.values
+
+
+async def test_a_stop_during_the_end_of_the_safe_mode_keeps_due_timers(tmp_path: Path) -> None:
+    """Triggers become active in steps, and the stop deactivates them again before the last step."""
+    card, clock, safe_mode = Card(), BusyClock(NOW), SafeMode()
+    safe_mode.begin_after_crashes(cast("Any", SimpleNamespace(end_series=lambda: None)))
+    automations = [automation(OFF, id_) for id_ in ("a", "b", "c")]
+    async with bench(tmp_path, *automations, card=card, clock=clock, safe_mode=safe_mode) as it:
+        await it.parts.timers.start("off", SECS, None, "automation:x")
+        clock.is_busy = True
+        reloading = asyncio.create_task(it.reload(*automations))
+        while not it.parts.engine.list_active():  # noqa: ASYNC110 - the reload must not end in the meantime
+            await asyncio.sleep(0)
+        clock.is_busy = False
+        it.parts.timers.pause()
+        it.parts.engine.disarm()
+        await reloading
+        assert 0 < len(it.parts.engine.list_active()) < len(automations)
+        await it.pass_by(2 * SECS)
+        assert it.fired == [] and "timer/off" in card.values and safe_mode.reason is not None

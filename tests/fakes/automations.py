@@ -16,6 +16,7 @@ from appliance.automations.automations import Automations
 from appliance.automations.brake import Brake
 from appliance.automations.definition import AutomationDefinition, automation_parser
 from appliance.automations.environment import Environment
+from appliance.automations.safe_mode import SafeMode
 from appliance.automations.schedule.clock_watch import ClockWatch
 from appliance.automations.variables import Variables
 from appliance.errors import ExecutionCancelled, Fault, ScriptFailed, StoreFailed
@@ -270,6 +271,7 @@ async def bench(
     stage: Stage | None = None,
     is_idle: bool = False,
     clock: VirtualClock | None = None,
+    safe_mode: SafeMode | None = None,
 ) -> AsyncIterator[Bench]:
     """Run these automations. The home has a lamp that is off, unless the card contains devices. Data that must
     survive a restart is written to the given card."""
@@ -284,7 +286,7 @@ async def bench(
         "automation", Folder(path=folder, name="config/automations"), _describe, automation_parser(locale, clock, 3)
     )
     executor = Executor(cast("Any", stage), cast("Any", lambda *_: _Context(clock)), clock, history)
-    async with Automations(catalog, environment, executor) as parts:
+    async with Automations(catalog, environment, executor, safe_mode) as parts:
         if not is_idle:
             parts.scheduler.after("the end of time", FOREVER, lambda late: None)
         it = Bench(

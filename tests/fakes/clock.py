@@ -136,3 +136,13 @@ class SteppingClock(Clock):
     def monotonic(self) -> float:
         self._now += self._step_secs
         return self._now
+
+
+class BusyClock(VirtualClock):
+    """A clock on which, while `is_busy` is true, each step takes long enough to cause a pause."""
+
+    is_busy = False
+
+    def monotonic(self) -> float:
+        self._elapsed += 0.0015 * self.is_busy
+        return self._elapsed

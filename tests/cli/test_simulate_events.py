@@ -103,6 +103,14 @@ def test_the_summary_of_one_automation_counts_its_own_commands(tmp_path: Path) -
     assert result.err.splitlines()[-1] == "automations: 2, runs: 1, commands: 1"
 
 
+def test_the_name_of_two_automations_is_ambiguous(tmp_path: Path) -> None:
+    trigger = "{ type = 'webhook', hook = 'a' }"
+    rows = [automation(each, trigger, name="FH") for each in ("one", "two")]
+    furnish(tmp_path, BERLIN, *rows)
+    result = simulate(tmp_path, "", "fh", "--hours", "1")
+    assert (result.code, result.err) == (64, "lares: the name 'fh' is ambiguous; write one of these ids: one, two\n")
+
+
 def test_a_line_calls_a_hook_with_data_or_without(tmp_path: Path) -> None:
     bell = automation("bell", "{ type = 'webhook', hook = 'bell' }", "ctx:log('info', tostring(event.data))")
     furnish(tmp_path, BERLIN, bell)

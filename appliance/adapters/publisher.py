@@ -28,7 +28,7 @@ class Publisher(HealthPublisher):
 
     def __init__(self, name: str, registry: Registry, bus: Bus, clock: Clock) -> None:
         super().__init__(name, registry, bus, clock)
-        self.on_removed: Callable[[str], None] = lambda _: None
+        self.on_removed: Callable[[str], None] | None = None
         self._readings: list[PollReading] = []
 
     @contextmanager
@@ -65,7 +65,8 @@ class Publisher(HealthPublisher):
         for each in self._readings:
             each.record_device(device_id)
         self._registry.remove(self.name, device_id)
-        self.on_removed(device_id)
+        if self.on_removed is not None:
+            self.on_removed(device_id)
 
     def report(self, report: Report) -> None:
         """Publish observations of some or all devices."""

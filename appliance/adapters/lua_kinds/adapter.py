@@ -6,7 +6,7 @@ import logging
 from collections.abc import AsyncIterator, Collection, Generator, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from appliance.adapters.access_settings import MAX_POLL_SECS, MIN_POLL_SECS
 from appliance.adapters.base import (
@@ -90,7 +90,13 @@ class LuaAdapter(PollingAdapter):
         self._push_error: AdapterFailed | None = None
         self._unpublished: list[ReadEvent] = []
         self._reader = DeviceReader(self.publish)
+
+    async def __aenter__(self) -> Self:
         self.publish.on_removed = self._reader.commands.forget
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.publish.on_removed = None  # the next adapter of the section uses the same publisher
 
     async def listen(self) -> None:
         """Receive messages until cancelled, without polling."""

@@ -85,7 +85,9 @@ async def start(
     stated = section(kind, raw)
     catalog = build_kind_catalog(folder / "default.toml", [stated], pool.describe, Bus(), pool)
     await catalog.load()
-    return KindAtWork(catalog, pool, stated, vendor)
+    it = KindAtWork(catalog, pool, stated, vendor)
+    await it.adapter.__aenter__()
+    return it
 
 
 @asynccontextmanager

@@ -534,7 +534,7 @@ function Context:notify(message, fields) end
 ---| "temperature_low" # Lowest air temperature forecast for the day. get
 ---| "wind_speed" # Mean speed of the wind. get
 ---| "wind_gust" # Speed of the strongest gusts. get
----| "visibility" # Distance up to which objects are visible. get
+---| "visibility" # Distance of the farthest visible objects. get
 ---| "wind_direction" # Direction from which the wind blows, in degrees or as a name. get
 ---| "rainfall" # Rain within a period. get
 ---| "uv_index" # Strength of the ultraviolet light, as an index. get
@@ -597,7 +597,7 @@ function Context:notify(message, fields) end
 ---@field temperature_low? Measurement Lowest air temperature forecast for the day.
 ---@field wind_speed? Measurement Mean speed of the wind.
 ---@field wind_gust? Measurement Speed of the strongest gusts.
----@field visibility? Measurement Distance up to which objects are visible.
+---@field visibility? Measurement Distance of the farthest visible objects.
 ---@field wind_direction? integer|string Direction from which the wind blows, in degrees or as a name.
 ---@field rainfall? Accumulation Rain within a period.
 ---@field uv_index? number Strength of the ultraviolet light, as an index.

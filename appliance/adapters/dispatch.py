@@ -58,6 +58,11 @@ class Outcome(Struct, frozen=True, kw_only=True):
     device_id: str
     error: LaresError | None = None
 
+    def __post_init__(self) -> None:
+        if self.error is not None:
+            # the frame that creates the outcome often refers to it, so the traceback would create a reference cycle
+            self.error.__traceback__ = None
+
     @property
     def status(self) -> Status:
         """The value is `unsupported` if the device does not offer the command."""

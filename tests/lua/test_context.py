@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
 import logging
+import weakref
 from collections.abc import AsyncIterator
 
 import orjson
@@ -66,6 +69,28 @@ async def test_an_overlong_id_is_recorded_in_part(stage: Stage) -> None:
     [result] = stage.context.results
     assert result["target"] == "x" * 256
     assert result["message"] == f"device '{'x' * 255}…' not found"
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        f"ctx:command('nobody:home', {ON})",
+        f"ctx:command_group('nobody', {ON})",
+        "ctx:get_device('nobody:home')",
+        "ctx:command('lamp:0', {capability = 'brightness', action = 'set', value = 'x'})",
+    ],
+)
+async def test_failed_calls_keep_no_context_in_memory(stage: Stage, call: str) -> None:
+    gc.collect()
+    gc.disable()
+    try:
+        await stage.play(f"for i = 1, 3 do pcall(function() {call} end) end")
+        context = weakref.ref(stage.context)
+        del stage.context
+        await stage.clock.run(asyncio.sleep(0))
+        assert context() is None, "a reference cycle would keep the context until a collection"
+    finally:
+        gc.enable()
 
 
 async def test_a_device_is_as_in_the_api(stage: Stage) -> None:

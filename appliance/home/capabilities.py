@@ -49,7 +49,7 @@ temperature_low | measurement | get | °C | Lowest air temperature forecast for 
 wind_speed | measurement | get | m/s | Mean speed of the wind.
 wind_gust | measurement | get | m/s | Speed of the strongest gusts.
 visibility | measurement | get | km | Distance of the farthest visible objects.
-wind_direction | integer_or_string | get | ° | Direction from which the wind blows, in degrees or as a name.
+wind_direction | integer_or_string | get | ° | Direction of the origin of the wind, in degrees or as a name.
 rainfall | accumulation | get | mm / day | Rain within a period.
 uv_index | number | get | UV index | Strength of the ultraviolet light, as an index.
 weather_condition | string | get | | The weather in one or two words.

@@ -535,7 +535,7 @@ function Context:notify(message, fields) end
 ---| "wind_speed" # Mean speed of the wind. get
 ---| "wind_gust" # Speed of the strongest gusts. get
 ---| "visibility" # Distance of the farthest visible objects. get
----| "wind_direction" # Direction from which the wind blows, in degrees or as a name. get
+---| "wind_direction" # Direction of the origin of the wind, in degrees or as a name. get
 ---| "rainfall" # Rain within a period. get
 ---| "uv_index" # Strength of the ultraviolet light, as an index. get
 ---| "weather_condition" # The weather in one or two words. get
@@ -598,7 +598,7 @@ function Context:notify(message, fields) end
 ---@field wind_speed? Measurement Mean speed of the wind.
 ---@field wind_gust? Measurement Speed of the strongest gusts.
 ---@field visibility? Measurement Distance of the farthest visible objects.
----@field wind_direction? integer|string Direction from which the wind blows, in degrees or as a name.
+---@field wind_direction? integer|string Direction of the origin of the wind, in degrees or as a name.
 ---@field rainfall? Accumulation Rain within a period.
 ---@field uv_index? number Strength of the ultraviolet light, as an index.
 ---@field weather_condition? string The weather in one or two words.

@@ -23,8 +23,8 @@ from msgspec import Struct
 
 from appliance.cli.log_output import one_line
 from appliance.cli.named_files import open_named, reading
-from appliance.cli.record_checks import check_readable, check_record
-from appliance.errors import Invalid, StartFailed
+from appliance.cli.record_checks import MAX_SHOWN_CHARS, find_invalid
+from appliance.errors import StartFailed
 from appliance.store.document_files import MIGRATIONS
 from appliance.store.file_format import STORE_FORMAT
 from appliance.store.month_files import HISTORY_FOLDER
@@ -54,8 +54,6 @@ MAX_HEADER_BYTES = 64 << 10
 MAX_MEMBER_DEPTH, MAX_MEMBER_NAME_BYTES, MAX_MEMBER_PATH_BYTES = 20, 255, 1000
 """Limits for a path in an archive: the number of parts, the length of each part, and the total length."""
 
-MAX_SHOWN_CHARS = 60
-
 _GZIP = b"\x1f\x8b"
 _OF_MACOS = ("._", ".DS_Store")
 """File name prefixes of the files that macOS adds to archives."""
@@ -84,10 +82,6 @@ class Archive(Struct, frozen=True, kw_only=True):
     months: Sequence[Path] = ()
     versions: Mapping[str, bytes] = {}
     packed: IO[bytes] | None = None
-
-    def items(self, prefix: str) -> list[tuple[str, Any]]:
-        """Return the key and value of each key with this prefix. The returned keys lack the prefix."""
-        return [(key.removeprefix(prefix), value) for key, value in self.values.items() if key.startswith(prefix)]
 
 
 def check_size(total: int) -> None:
@@ -287,24 +281,9 @@ def _parse(members: dict[str, bytes], file: Path, packed: IO[bytes]) -> Archive:
         versions={PurePosixPath(name).name: data for name, data in texts.items()},
         packed=packed,
     )
-    _check_records(found)
+    for fault in find_invalid(values).values():
+        raise _Refused(f"contains an invalid record ({fault})")
     return found
-
-
-def _check_records(found: Archive) -> None:
-    """Raise `_Refused` for records that the API would reject, or that a start would ignore."""
-    for key, value in found.values.items():
-        try:
-            check_record(key, value)
-        except Invalid as fault:
-            _refuse_record(key, fault)
-    check_readable(found, _refuse_record)
-
-
-def _refuse_record(key: str, fault: Exception) -> None:
-    reason = f"{fault} is missing" if isinstance(fault, KeyError) else str(fault)
-    shown, why = one_line(key[:MAX_SHOWN_CHARS]), one_line(reason[: 2 * MAX_SHOWN_CHARS])
-    raise _Refused(f"contains an invalid record ({shown}: {why})") from None
 
 
 def _migrated(values: dict[str, Any], store_format: int) -> dict[str, Any]:

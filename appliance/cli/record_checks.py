@@ -1,4 +1,4 @@
-"""Checks of the records in a backup, with the checks of the API and the functions that read records at a start."""
+"""Checks of the records of a backup, with the checks of the API and the functions that read records at a start."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from appliance.automations.change_times import read_change_times
 from appliance.automations.names.name_watcher import read_past, read_removed
 from appliance.automations.timers import check_timer, read_timers
 from appliance.automations.variables import check_variable, read_variables
-from appliance.errors import Invalid
+from appliance.cli.log_output import one_line
+from appliance.errors import Invalid, LaresError
 from appliance.home.texts import identifier
 from appliance.home.texts import name as check_name
 from appliance.store.record_keys import (
@@ -67,6 +68,9 @@ _SINGLE_KEYS = (CARD, CLOCK, CRASHES, RUNNING, VERSION_KEY)
 _TEXTS = (ASSIGNMENT_PREFIX, NAME_PREFIX, ALIAS_PREFIX, ADAPTER_PREFIX)
 """The prefixes of keys whose values are strings. The values of other keys are objects, except `TOGGLE_PREFIX`."""
 
+MAX_SHOWN_CHARS = 60
+"""Maximum length of a shown key. A shown reason can have twice the length."""
+
 _READERS: tuple[Callable[[DocumentReader, OnFault], object], ...] = (
     read_keys,
     read_states,
@@ -97,7 +101,38 @@ def check_record(key: str, value: Any) -> None:
         _CHECKS[prefix](id_, value)
 
 
-def check_readable(document: DocumentReader, on_fault: OnFault) -> None:
+def find_invalid(values: Mapping[str, Any]) -> dict[str, str]:
+    """Return the records that the API would reject, or that a start would ignore: a line for each key, with the key
+    and the reason.
+
+    An invalid attribute of a device is not a fault, because the next report of the device replaces the attribute.
+    """
+    found: dict[str, str] = {}
+
+    def note(key: str, error: Exception) -> None:
+        if key in values:  # an invalid attribute has the key of no record
+            found.setdefault(key, _describe(key, error))
+
+    for key, value in values.items():
+        try:
+            check_record(key, value)
+        except (LaresError, ArithmeticError, LookupError, TypeError, ValueError) as error:
+            note(key, error)
+    _check_readable(_Records({key: value for key, value in values.items() if key not in found}), note)
+    return found
+
+
+class _Records:
+    """Decoded records as a `DocumentReader`."""
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self._values = values
+
+    def items(self, prefix: str) -> list[tuple[str, Any]]:
+        return [(key.removeprefix(prefix), value) for key, value in self._values.items() if key.startswith(prefix)]
+
+
+def _check_readable(document: DocumentReader, on_fault: OnFault) -> None:
     """Call `on_fault` for each record that a start would ignore."""
     layout = read_layout(document, on_fault)
     for device_id, room_id in layout.room_assignments.items():
@@ -106,3 +141,8 @@ def check_readable(document: DocumentReader, on_fault: OnFault) -> None:
     read_devices(document, layout, on_fault)
     for read in _READERS:
         read(document, on_fault)
+
+
+def _describe(key: str, error: Exception) -> str:
+    reason = f"{error} is missing" if isinstance(error, KeyError) else str(error)
+    return f"{one_line(key[:MAX_SHOWN_CHARS])}: {one_line(reason[: 2 * MAX_SHOWN_CHARS])}"

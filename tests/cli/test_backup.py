@@ -26,6 +26,7 @@ import pytest
 from msgspec.structs import replace
 
 from appliance.cli import archive
+from appliance.cli.backup import MAX_SHOWN_RECORDS
 from appliance.cli.config_swap import MARKER
 from appliance.cli.configured_master_key import KEY_OMITTED, key_of, with_key, without_key
 from appliance.errors import ConfigFailed, StartFailed
@@ -544,6 +545,50 @@ REFUSED: dict[str, tuple[Callable[[Path], Path], str]] = {
     "a huge header": (lambda file: pack(file, {}, _add_huge_header), TOO_LARGE),
     **{name: (_with_record(record), f"{RECORD} ({shown}") for name, (record, shown) in RECORDS.items()},
 }
+
+
+STORED = {name: each for name, each in RECORDS.items() if None not in each[0].values()}
+"""Invalid records that a document can contain."""
+
+
+class TestInvalidRecords:
+    """A backup omits records that a restore would refuse, so that a backup can always be restored."""
+
+    @pytest.mark.parametrize(("record", "shown"), STORED.values(), ids=STORED)
+    def test_an_invalid_record_is_omitted_and_reported(
+        self, tmp_path: Path, command: Command, record: dict[str, Any], shown: str
+    ) -> None:
+        stored = {**HOME, **record}
+        home(tmp_path, stored)
+        code, result = command(tmp_path, "backup", "b")
+        assert code == 0 and f"warning: the backup omits an invalid record ({shown}" in result
+        assert command(tmp_path, "restore", "b")[0] == 0
+        assert stored_values(tmp_path) == {key: value for key, value in stored.items() if key not in record}
+
+    def test_a_place_in_an_invalid_room_is_omitted_too(self, tmp_path: Path, command: Command) -> None:
+        home(tmp_path, {**HOME, "room/kitchen": {"name": "\x07"}})
+        code, result = command(tmp_path, "backup", "b")
+        assert code == 0 and "(place/lamp:light:0: room 'kitchen' is unknown)" in result
+        assert command(tmp_path, "restore", "b")[0] == 0
+
+    def test_many_invalid_records_are_counted(self, tmp_path: Path, command: Command) -> None:
+        home(tmp_path, {**HOME, **{f"timer/{number:02}": {"at": 1} for number in range(MAX_SHOWN_RECORDS + 3)}})
+        code, result = command(tmp_path, "backup", "b")
+        assert code == 0 and result.count("the backup omits an invalid record (timer/") == MAX_SHOWN_RECORDS
+        assert "warning: the backup omits 3 more invalid records\n" in result
+        assert command(tmp_path, "restore", "b")[0] == 0
+        assert stored_values(tmp_path) == HOME
+
+    @pytest.mark.parametrize("attributes", [{"brightness": 900}, {"unknown": 1}, {"power": None}])
+    def test_a_device_is_kept_with_an_attribute_that_another_version_wrote(
+        self, tmp_path: Path, command: Command, attributes: dict[str, Any]
+    ) -> None:
+        stored = {**HOME, LAMP_STATE: {"at": 1767225600000, "is": {"power": "on", **attributes}}}
+        home(tmp_path, stored)
+        code, result = command(tmp_path, "backup", "b")
+        assert code == 0 and "warning" not in result
+        assert command(tmp_path, "restore", "b")[0] == 0
+        assert stored_values(tmp_path) == stored
 
 
 def _repack(file: Path, *, prefix: str = "", folders: bool = False, more: Mapping[str, bytes] | None = None) -> Path:

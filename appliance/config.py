@@ -17,6 +17,7 @@ from appliance.adapters.kinds import KINDS, kind_of
 from appliance.adapters.lua_kinds.definition import KIND_NAME, list_bundled_kinds
 from appliance.adapters.lua_kinds.section import LuaSection
 from appliance.errors import ConfigFailed, Fault, Invalid
+from appliance.home.texts import MAX_ID_CHARS
 from appliance.settings import SECTIONS, Auth, Sections, check_master_key
 from appliance.tables.checks import TOML, boolean, format_value, nearest, string, suggest
 from appliance.tables.fields import Field, Fields, Findings, Problem, S, Table, dotted, hint_of_keys, line_at, located
@@ -50,6 +51,9 @@ class Config(Sections, frozen=True, kw_only=True):
 
 MAX_CONFIG_BYTES = 1 << 20
 """The size limit of the configuration's main file."""
+
+MAX_SECTION_NAME_CHARS = MAX_ID_CHARS // 2
+"""Maximum length of a section's name. The ids of the section's devices begin with the name."""
 
 
 def bundled_config() -> Path:
@@ -224,6 +228,8 @@ def _read_adapter(
     before = len(faults)
     if re.fullmatch(r"[a-z0-9_]+", name) is None:
         adapters.fault(name, "is not a valid adapter name; use only a-z, 0-9, and _")
+    elif len(name) > MAX_SECTION_NAME_CHARS:
+        adapters.fault(name, f"must have at most {MAX_SECTION_NAME_CHARS} characters, not {len(name)}")
     raw = adapters.raw(name)
     kind = _read_kind(adapters, name, raw, lua_kinds)
     table = None if kind is None else _section_in(adapters, name)

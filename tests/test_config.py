@@ -493,10 +493,19 @@ def test_an_error_has_the_expected_and_the_actual_value(text: str, fault: str) -
             "[adapters.'']\ntype = 'roku_tv'\nip_address = 'tv'",
             "1: adapters.'' is not a valid adapter name; use only a-z, 0-9, and _",
         ),
+        (
+            f"[adapters.{'a' * 129}]\ntype = 'roku_tv'\nip_address = 'tv'",
+            f"1: adapters.'{'a' * 56}… must have at most 128 characters, not 129",
+        ),
     ],
 )
 def test_an_unknown_key_is_reported_with_the_nearest_one(text: str, fault: str) -> None:
     assert faults(text) == [f"home.toml:{fault}"]
+
+
+def test_the_longest_name_of_a_section_is_valid() -> None:
+    name = "a" * 128
+    assert parse(f"[adapters.{name}]\ntype = 'roku_tv'\nip_address = 'tv'").adapter_names == {name}
 
 
 def test_both_coordinates_are_required_together() -> None:

@@ -154,7 +154,7 @@ function SectionForm({ kind, name: preset, section, version, known = [], onDone 
 	const [usual, rare] = [false, true].map((isRare) => kind.settings.filter((each) => each.is_rare === isRare));
 	return form({ class: "form", onsubmit: send },
 		usual.map(field),
-		!section && label(span(t("add.section")), input({ type: "text", value: name, pattern: "[a-z0-9_]+", required: true,
+		!section && label(span(t("add.section")), input({ type: "text", value: name, pattern: "[a-z0-9_]{1,128}", required: true,
 			oninput: ({ target: { value } }) => setName(value) })),
 		rare.length > 0 && details(summary(t("add.more")), div({ class: "form" }, rare.map(field))),
 		errorLine(target),

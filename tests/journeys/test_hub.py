@@ -8,12 +8,14 @@ from contextlib import AsyncExitStack
 from itertools import pairwise
 from pathlib import Path
 
+import orjson
 import pytest
 from msgspec.structs import asdict
 
 from appliance import config
 from appliance.adapters.network_search.search import Found
 from appliance.api.limits import ApiLimits
+from appliance.api.routes.history import MAX_ENTRIES_BYTES
 from appliance.home.capabilities import CAPABILITIES, OWNERSHIP, UNITS
 from appliance.home.events import DeviceRemoved
 from appliance.home.model import Room
@@ -60,6 +62,15 @@ async def test_the_log_has_its_latest_lines_first(app: App) -> None:
         [entry] = (await app.get(f"/diagnostics/log?{query}")).json["entries"]
         assert entry["message"] == "one thing"
     assert (await app.get("/diagnostics/log?part=nobody")).json["entries"] == []
+
+
+async def test_log_lines_with_many_escapes_are_cut_at_a_size(app: App) -> None:
+    for number in range(200):
+        logging.getLogger(f"part_{number}").warning("%03d%s", number, "\1" * 8000)
+    answer = (await app.get("/diagnostics/log?level=warning&limit=2000")).json
+    numbers = [int(entry["message"][:3]) for entry in answer["entries"]]
+    assert numbers == [*range(199, 199 - len(numbers), -1)] and answer["last"] > 0
+    assert MAX_ENTRIES_BYTES - 50_000 < len(orjson.dumps(answer["entries"])) <= MAX_ENTRIES_BYTES
 
 
 PANEL = "http://panel.local"

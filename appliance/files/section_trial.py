@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import orjson
 from msgspec import Struct
 
 from appliance.adapters.adapter_runner import AdapterRunner, Build
@@ -20,7 +21,9 @@ from appliance.adapters.lua_kinds.section import LuaSection
 from appliance.adapters.redaction import Redaction, texts_in
 from appliance.adapters.trial_home import TrialHome
 from appliance.clock import Clock
+from appliance.computing import compute_alone
 from appliance.errors import Busy, ConfigFailed
+from appliance.files.file_checks import FILES_THREAD
 from appliance.home.bus import Bus
 from appliance.home.model import Device
 from appliance.home_locale import Locale
@@ -43,10 +46,18 @@ _OF_LUA = (LUA_KIND.adapter_module, "appliance.adapters.lua_kinds.section_record
 
 MAX_LINES, MAX_LINE_CHARS, MAX_DEVICES = 400, 1000, 500
 
+MAX_RECORDED_BYTES = 4 << 20
+"""Maximum total size of the recorded requests and responses, and also of the messages. The search for secrets takes
+about 0.1 seconds per MiB."""
+
+MAX_RECORDING_BYTES = 4 << 20
+"""Maximum size of a recording in an answer. A larger recording is omitted."""
+
 
 class Trial(Struct, frozen=True, kw_only=True):
     """The result of a trial. `error` is None if the device answered. For a Lua kind, `lines` contains the requests
-    and responses, and `recording` can replay them. Neither contains secrets."""
+    and responses, and `recording` can replay them. Neither contains secrets. If the recording is too large, it is
+    None."""
 
     error: str | None
     devices: tuple[Device, ...]
@@ -116,7 +127,7 @@ class SectionTrials:
             access = read_access(loaded.settings, context.root)
             origins = Origins(loaded.settings, access.http, context)
             redact = Redaction(access.secrets, KeptTexts(home.secrets))
-            recorder = SectionRecorder.for_trial(origins, replay, redact.in_value)
+            recorder = SectionRecorder.for_trial(origins, replay, redact.in_value, MAX_RECORDED_BYTES)
 
             def build(given: AdapterContext) -> LuaAdapter:
                 nonlocal redact
@@ -124,9 +135,13 @@ class SectionTrials:
                 redact = adapter.redact
                 return adapter
 
+            def read_result() -> Trial:
+                recording = recorder.recording(settings, loaded.definition.settings, redact.in_value)
+                is_kept = recorder.is_complete and len(orjson.dumps(recording)) <= MAX_RECORDING_BYTES
+                return _result(home, redact, recorder.lines(), recording if is_kept else None)
+
             await self._attempt(home, build, context)
-            recording = recorder.recording(settings, loaded.definition.settings, redact.in_value)
-            return _result(home, redact, recorder.lines(), recording)
+            return await compute_alone(FILES_THREAD, read_result)
 
     async def _attempt(self, home: TrialHome, build: Build, context: AdapterContext) -> None:
         """Run the adapter until it has reported its devices, has failed, or exceeds the time limit."""
@@ -157,7 +172,7 @@ def _result(
     return Trial(
         error=None if home.error is None else redact(home.error),
         devices=tuple(home.registry.list_devices()[:MAX_DEVICES]),
-        dropped=tuple(redact(each) for each in home.dropped[:MAX_LINES]),
+        dropped=tuple(redact(each)[:MAX_LINE_CHARS] for each in home.dropped[:MAX_LINES]),
         lines=tuple(redact(each)[:MAX_LINE_CHARS] for each in [*lines][:MAX_LINES]),
         recording=recording,
     )

@@ -203,7 +203,7 @@ async def test_a_kind_in_lua_shows_its_requests_and_no_secret(home: App, file: P
     assert "rejects the password" not in str((await home.get("/diagnostics/log?level=warning&limit=200")).json)
 
 
-RECORDING = {
+RECORDING: dict[str, Any] = {
     "kind": "own",
     "settings": {},
     "exchanges": [
@@ -229,6 +229,28 @@ async def test_an_unsaved_text_is_tested_with_a_recording(home: App, file: Path)
     assert "city is missing" in refused.json["error"], refused.json
     refused = await home.post("/files/sections/fresh/try", asked | {"replay": {"exchanges": 7}})
     assert (refused.status, refused.json["code"]) == (400, "invalid_value"), refused.json
+
+
+async def test_a_recording_that_is_too_large_is_omitted(home: App, file: Path) -> None:
+    for body, requests, is_kept in (
+        ("x" * 500_000, 5, True),
+        ("x" * 500_000, 12, False),
+        ("\1" * 100_000, 12, False),
+    ):
+        large = {
+            "request": {"method": "GET", "path": "/large"},
+            "response": {"status": 200, "headers": {}, "body": body},
+        }
+        repeat = f'for _ = 1, {requests} do ctx:http {{ path = "/large" }} end local answer'
+        asked = {
+            "kind": "fresh",
+            "values": {"city": "Bonn", "api_key": "very-secret-key"},
+            "text": OWN.replace("local answer", repeat),
+            "replay": {**RECORDING, "exchanges": [*RECORDING["exchanges"], large]},
+        }
+        tried = (await home.post("/files/sections/fresh/try", asked)).json
+        assert tried["error"] is None and tried["devices"], tried["error"]
+        assert (tried["recording"] is not None) is is_kept, (body[:1], requests)
 
 
 async def test_one_trial_runs_at_a_time_and_ends_with_its_client(home: App, file: Path) -> None:

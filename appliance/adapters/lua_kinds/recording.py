@@ -16,6 +16,9 @@ from appliance.adapters.lua_kinds.web_request import WebRequest
 UNRECORDED_FIELDS = ("headers", "repeat")
 UNRECORDED_HEADERS = frozenset({"set-cookie", "authorization", "www-authenticate"})
 
+EXCHANGE_BYTES = 500
+"""Memory overhead per exchange, in addition to its bodies."""
+
 _SENT = ("origin", "query", "json", "form")
 
 
@@ -25,6 +28,12 @@ class Exchange(Struct, frozen=True, kw_only=True):
     request: WebRequest
     response: HttpResponse | None = None
     error: str | None = None
+
+    @property
+    def size(self) -> int:
+        """Return the approximate size in bytes."""
+        response = b"" if self.response is None else self.response.body
+        return EXCHANGE_BYTES + len(self.request.body or b"") + len(response)
 
     def lines(self) -> list[str]:
         """Format the exchange as lines for people."""

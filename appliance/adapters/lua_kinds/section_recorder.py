@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import Any
@@ -25,24 +26,36 @@ MAX_MESSAGES, MAX_MESSAGE_BYTES = 200, 16 << 20
 
 
 class SectionRecorder:
-    """Forwards requests and connections to a `Transport` and a `PushSource`, and records them."""
+    """Forwards requests and connections to a `Transport` and a `PushSource`, and records them.
 
-    def __init__(self, transport: Transport, source: PushSource) -> None:
+    If the exchanges or the messages have more than `max_bytes`, the rest is not recorded. `is_complete` is whether
+    all exchanges are recorded.
+    """
+
+    def __init__(self, transport: Transport, source: PushSource, max_bytes: int = sys.maxsize) -> None:
         self._transport = transport
         self._source = source
         self.address = source.address
+        self.is_complete = True
         self._exchanges: list[Exchange] = []
+        self._exchange_bytes_left = max_bytes
         self.messages_kept: list[Message] = []
-        self._bytes_left = MAX_MESSAGE_BYTES
+        self._bytes_left = min(MAX_MESSAGE_BYTES, max_bytes)
 
     async def exchange(self, request: WebRequest) -> HttpResponse:
         try:
             response = await self._transport.exchange(request)
         except AdapterFailed as error:
-            self._exchanges.append(Exchange(request=request, error=str(error)))
+            self._add(Exchange(request=request, error=str(error)))
             raise
-        self._exchanges.append(Exchange(request=request, response=response))
+        self._add(Exchange(request=request, response=response))
         return response
+
+    def _add(self, exchange: Exchange) -> None:
+        self._exchange_bytes_left -= exchange.size
+        self.is_complete = self._exchange_bytes_left >= 0
+        if self.is_complete:
+            self._exchanges.append(exchange)
 
     @asynccontextmanager
     async def messages(self, path: str, *, parse: DecodeMessage, **limits: Any) -> AsyncIterator[_RecordedSocket]:
@@ -71,13 +84,15 @@ class SectionRecorder:
         return exchanges + [each.line() for each in self.messages_kept]
 
     @classmethod
-    def for_trial(cls, origins: Origins, recorded: Any, redact: Callable[[Any], Any]) -> SectionRecorder:
+    def for_trial(
+        cls, origins: Origins, recorded: Any, redact: Callable[[Any], Any], max_bytes: int = sys.maxsize
+    ) -> SectionRecorder:
         """Return a recorder for the device or, if `recorded` is given, for this recording instead. Raise `Invalid` if
         `recorded` is not a recording."""
         if recorded is None:
-            return cls(origins, origins.main)
+            return cls(origins, origins.main, max_bytes)
         replay = Replay(recorded, redact)
-        return cls(replay, replay)
+        return cls(replay, replay, max_bytes)
 
     def recording(self, section: LuaSection, fields: Fields, redact: Callable[[Any], Any]) -> dict[str, Any]:
         """Return all records as JSON, without secrets. `fields` contains the kind's settings."""

@@ -25,6 +25,9 @@ from appliance.tables.checks import format_value, is_number, nearest, suggest
 MAX_TEXT_CHARS = 1000
 MAX_LISTED_VALUES = 100
 
+MAX_RECIPE_FIELDS = 100
+"""Maximum number of fields of a recipe, because the search for each field's value reads the whole file."""
+
 _FIELD = re.compile(r"---\s?@field\s+(\w+)\s+(\w+)(?:\s+([^:]+?))?\s*:\s*(\S.*?)\s*\Z")
 _RULE = re.compile(r"---\s?@rule\s+(\w+)\s+(<|~=)\s+(\w+)\s*:\s*(\S.*?)\s*\Z")
 _LOCAL = re.compile(r"local\s+(\w+)\s*=")
@@ -84,11 +87,13 @@ def line_starts(text: str) -> list[int]:
 
 
 def read_fields(text: str, tokens: Sequence[LuaToken]) -> list[RecipeField]:
-    lines, starts = text.split("\n"), line_starts(text)
+    lines, starts, code_lines = text.split("\n"), line_starts(text), _code_lines(tokens)
     fields: list[RecipeField] = []
     for number, line in enumerate(lines, 1):
-        if re.match(r"\s*---\s?@field\b", line) is None or not _is_comment(tokens, number):
+        if re.match(r"\s*---\s?@field\b", line) is None or number in code_lines:
             continue
+        if len(fields) == MAX_RECIPE_FIELDS:
+            raise FieldFault(number, f"a recipe can have at most {MAX_RECIPE_FIELDS} fields; remove some")
         found = _FIELD.match(line.strip())
         if found is None:
             raise FieldFault(number, "write the field as `--- @field name type [of]: label`")
@@ -116,9 +121,10 @@ def read_fields(text: str, tokens: Sequence[LuaToken]) -> list[RecipeField]:
 def read_rules(text: str, tokens: Sequence[LuaToken], fields: Sequence[RecipeField]) -> list[RecipeRule]:
     """Return the recipe's rules. Raise `FieldFault` for a malformed rule, and if the samples contradict a rule."""
     known = {field.name: field for field in fields}
+    code_lines = _code_lines(tokens)
     rules: list[RecipeRule] = []
     for number, line in enumerate(text.split("\n"), 1):
-        if re.match(r"\s*---\s?@rule\b", line) is None or not _is_comment(tokens, number):
+        if re.match(r"\s*---\s?@rule\b", line) is None or number in code_lines:
             continue
         found = _RULE.match(line.strip())
         if found is None:
@@ -137,9 +143,9 @@ def read_rules(text: str, tokens: Sequence[LuaToken], fields: Sequence[RecipeFie
     return rules
 
 
-def _is_comment(tokens: Sequence[LuaToken], line: int) -> bool:
-    """Return whether the line is a comment. A comment line contains no Lua token."""
-    return all(token.line != line for token in tokens)
+def _code_lines(tokens: Sequence[LuaToken]) -> set[int]:
+    """Return the lines with Lua tokens. A comment line contains no token."""
+    return {token.line for token in tokens}
 
 
 def _read_literal(tokens: Sequence[LuaToken], line: int, starts: Sequence[int]) -> tuple[Any, int, int]:

@@ -314,6 +314,11 @@ FAULTS = {
         5,
         "different types",
     ),
+    "too many fields": (
+        "\n".join(f'--- @field x{number} text: a\nlocal x{number} = "a"' for number in range(101)),
+        201,
+        "at most 100 fields",
+    ),
     "a list without an end": ('--- @field x device: a\nlocal x = { "a",', 2, "is not closed"),
 }
 

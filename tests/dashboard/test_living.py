@@ -195,6 +195,7 @@ async def test_each_of_a_hundred_and_twenty_devices_is_easy_to_reach(browser: Br
         await page.get_by_role("link", name="Room 9").click()
         await expect(page.get_by_role("heading", level=1)).to_have_text("Room 9")
         await page.go_back()
+        await expect(page.get_by_role("searchbox")).to_be_focused()
         await page.keyboard.press("Escape")
         await page.get_by_role("button", name="Fold Room 8").click()
         await expect(page.locator(".columns article.tile")).to_have_count(110)

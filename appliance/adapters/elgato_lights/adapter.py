@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from appliance.adapters.base import CommandResult, Operation
 from appliance.adapters.confirmation import ExpectedState
-from appliance.adapters.polling import MAX_PARTS, PollingAdapter
+from appliance.adapters.polling import PollingAdapter
 from appliance.errors import AdapterFailed, BadAnswer, Invalid, Unanswered, Unreadable
 from appliance.home.command_specs import CommandSpec, check_offered
 from appliance.home.commands import Command, without_toggle
@@ -236,29 +236,14 @@ class ElgatoAdapter(PollingAdapter):
         return state
 
     def _report(self, lights: Sequence[LightState | Invalid]) -> Report:
-        ids = [self._id_of(index) for index in range(len(lights))]
-        missing = self._missing(len(lights))
-        ids += map(self._id_of, missing)
+        ids = [f"{self.name}:light:{index}" for index in range(len(lights))]
         seen = [self._observe(index, ids, light) for index, light in enumerate(lights)]
-        seen += [self._observe(index, ids, LightState(), is_available=False) for index in missing]
         observations = tuple(observation for observation in seen if observation is not None)
         return Report(adapter=self.name, present=frozenset(ids), observations=observations)
 
-    def _missing(self, listed: int) -> list[int]:
-        """Return the indexes of known lights that the last answer counts in `numberOfLights`, but does not list. Such
-        an answer does not prove that the light no longer exists."""
-        count = self._answer.get("numberOfLights")
-        end = min(count, MAX_PARTS) if isinstance(count, int) else 0
-        return [index for index in range(listed, end) if self.publish.find(self._id_of(index)) is not None]
-
-    def _id_of(self, index: int) -> str:
-        return f"{self.name}:light:{index}"
-
-    def _observe(
-        self, index: int, ids: list[str], light: LightState | Invalid, *, is_available: bool = True
-    ) -> Observation | None:
+    def _observe(self, index: int, ids: list[str], light: LightState | Invalid) -> Observation | None:
         """Return the observation of a light. If the light is unreadable, log the fault once and return None."""
-        device_id = self._id_of(index)
+        device_id = ids[index]
         name = _text(self._accessory_info, "displayName") or _text(self._accessory_info, "productName")
         if isinstance(light, Invalid):
             if device_id not in self._unreadable:
@@ -287,7 +272,6 @@ class ElgatoAdapter(PollingAdapter):
                 serial=_text(self._accessory_info, "serialNumber"),
             ),
             commands=LIGHT_COMMANDS,
-            is_available=is_available,
         )
 
 

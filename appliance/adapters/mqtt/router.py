@@ -20,9 +20,6 @@ MAX_WILDCARDS = 200
 """Maximum number of subscribed filters with wildcards. Each incoming topic is compared with all these filters."""
 
 
-_NO_WORDS = frozenset[str]()
-
-
 class Route(NamedTuple):
     """A filter, and a device and entity that read the filter's messages."""
 
@@ -76,8 +73,11 @@ class Router:
         """Replace all readers with the entities of these devices, one device per step. Beyond the limits, filters
         that already have a reader take precedence."""
         readers: dict[str, list[_DeviceEntity]] = {}
+        sensors: dict[tuple[str | None, str], list[BinarySensor]] = {}
         for device in devices:
             for entity in device.entities:
+                if isinstance(entity, BinarySensor):
+                    sensors.setdefault(entity.source, []).append(entity)
                 reader = _DeviceEntity(device, entity)
                 for filter_ in entity.filters:
                     readers.setdefault(filter_, []).append(reader)
@@ -89,10 +89,9 @@ class Router:
             if len(filters) > limit:
                 for filter_ in sorted(filters, key=lambda filter_: filter_ not in self._readers)[limit:]:
                     del readers[filter_]
-        for found in readers.values():
-            sensors = [each.entity for each in found if isinstance(each.entity, BinarySensor)]
-            words = frozenset(word for each in sensors for word in each.words) if len(sensors) > 1 else _NO_WORDS
-            for sensor in sensors:
+        for sharing in sensors.values():
+            words = frozenset(word for each in sharing for word in each.words)
+            for sensor in sharing:
                 sensor.shared_words = words
         self._readers = readers
         self._wild = [(each, each.split("/")) for each in readers if is_wild(each)]

@@ -3,6 +3,7 @@ reports."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, cast
 
 import pytest
@@ -414,10 +415,14 @@ def test_an_unknown_text_is_reported_for_its_own_attribute(
     assert attribute in [each.attribute for each in loop.announced.refusals.by_key.values()]
 
 
-def test_sensors_with_one_topic_ignore_the_words_of_the_others() -> None:
+@pytest.mark.parametrize("availability", [{}, {"x": "a", "y": "a"}, {"x": "b", "y": "a"}, {"x": "a"}])
+def test_sensors_with_one_topic_ignore_the_words_of_the_others(availability: Mapping[str, str]) -> None:
     loop = message_loop()
     for name, on, off in (("x", "A1", "A0"), ("y", "B1", "B0")):
-        announce(loop, config(f"binary_sensor/{name}", **STATE, payload_on=on, payload_off=off, unique_id=name))
+        more = {"availability_topic": availability[name]} if name in availability else {}
+        announce(
+            loop, config(f"binary_sensor/{name}", **STATE, **more, payload_on=on, payload_off=off, unique_id=name)
+        )
     for word in ("A1", "B1", "B0"):
         receive(loop, "s", word.encode())
     shown = {id_: device.attributes for id_, device in loop.announced.devices.items()}
@@ -459,6 +464,23 @@ def test_coordinates_decide_about_the_presence_of_a_person(
     receive(loop, "s", text.encode())
     assert loop.announced.devices["mqtt:x"].attributes == shown
     assert [each.reason for each in loop.announced.refusals.by_key.values()] == reasons
+
+
+@each_row(
+    ("x", "y"),
+    [
+        ({"state_topic": "s", "availability_topic": "a"}, {"state_topic": "t", "availability_topic": "a"}),
+        ({"state_topic": "s"}, {"state_topic": "t", "availability_topic": "s"}),
+        ({"state_topic": "s", "value_template": "{{ value }}"}, {"state_topic": "s", "value_template": "{{ 1 }}"}),
+    ],
+)
+def test_sensors_with_other_topics_or_templates_share_no_words(x: dict[str, str], y: dict[str, str]) -> None:
+    loop = message_loop()
+    for name, keys, on in (("x", x, "A1"), ("y", y, "B1")):
+        announce(loop, config(f"binary_sensor/{name}", **keys, payload_on=on, unique_id=name))
+    for word in (b"A1", b"B1"):
+        receive(loop, "s", word)
+    assert loop.announced.devices["mqtt:x"].attributes == {}
 
 
 def test_coordinates_that_are_null_end_the_presence() -> None:

@@ -14,14 +14,15 @@ class BinarySensor(Entity):
     device_class = ""
     is_renamed = True
     shared_words: frozenset[str]
-    """The words of all sensors with the same topic. A sensor ignores the words of the others. For example, a receiver
-    of radio codes publishes the codes of all sensors at one topic."""
+    """The words of all sensors with the same topic and template. A sensor ignores the words of the others. For
+    example, a receiver of radio codes publishes the codes of all sensors at one topic."""
 
     def setup(self) -> None:
         self.words = {self.payload("on"): True}
         self.words.setdefault(self.payload("off"), False)
         self._ignored = self.config.texts("_ignored")
         self.shared_words = frozenset[str]()
+        self.source = self.config.topic("state_topic"), self.config.text("value_template")
         self.off_delay = self.config.number("off_delay", 0)
         device_class = self.config.text("device_class")
         found = BINARY_SENSORS.get(device_class)

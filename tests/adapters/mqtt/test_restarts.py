@@ -190,6 +190,11 @@ def test_a_new_unit_does_not_apply_to_earlier_values(
     receive(loop, "s", b"68")
     deque(loop.processor.publish_rebuilt(rebuild(loop.announced)), maxlen=0)
     assert shown() == before, "a message between an announcement and the rebuild has the new unit"
+    take_config(**keys, **changed)
+    take_config(**keys, **unit)
+    deque(loop.processor.publish_rebuilt(rebuild(loop.announced)), maxlen=0)
+    receive(loop, "s", b"68")
+    assert shown() == before, "a unit that changes back before the rebuild"
 
 
 async def test_a_unit_that_changed_while_the_hub_was_off_ends_a_stored_number(

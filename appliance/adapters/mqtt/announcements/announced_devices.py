@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator, Iterator, Mapping
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping
 
 from appliance.adapters.mqtt.announcements.announcement import Announcement
 from appliance.adapters.mqtt.announcements.announcement_store import AnnouncementStore
@@ -76,7 +76,7 @@ class AnnouncedDevices:
         rebuilt: list[MqttDevice] = []
         for slug in self._choose_devices(groups):
             known = self._built.get(slug)
-            if known is None or known[0] != groups[slug]:
+            if known is None or known[0] != groups[slug] or _has_old_unit(known[1]):
                 for announcement in groups[slug]:
                     yield from parse_templates([announcement.config, *announcement.availability])
                 former = () if known is None else {each.key for each in known[0]}
@@ -142,3 +142,8 @@ class AnnouncedDevices:
                 changed.append(device)
             yield
         return changed
+
+
+def _has_old_unit(devices: Iterable[MqttDevice]) -> bool:
+    """Return whether an entity ignores its values, because its unit changed, and perhaps changed back."""
+    return any(entity.has_old_unit for device in devices for entity in device.entities)

@@ -491,6 +491,14 @@ def test_coordinates_that_are_null_end_the_presence() -> None:
     assert loop.announced.devices["mqtt:x"].attributes == {}
 
 
+def test_only_announced_numbers_have_a_unit() -> None:
+    loop, low = message_loop(), "temperature_low_state_topic"
+    for name, more in (("x", {}), ("y", {low: "l"})):
+        announce(loop, config(f"climate/{name}", current_temperature_topic="s", **more, unique_id=name))
+    shown = [device.observation().vendor_specific.get("units") for device in loop.announced.devices.values()]
+    assert shown == [None, {"custom.mqtt.target_temperature_low": "°C"}]
+
+
 def test_the_attributes_without_a_value_are_listed() -> None:
     loop = message_loop()
     announce(loop, config("sensor/x", **STATE, unique_id="x", device_class="battery", unit_of_measurement="%"))

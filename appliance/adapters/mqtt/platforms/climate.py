@@ -62,7 +62,7 @@ class Climate(Regulated):
 
     @property
     def units(self) -> Mapping[str, str]:
-        return dict.fromkeys(_ENDS, self.unit)
+        return {key: self.unit for key in _ENDS if key in self.possible_attributes}
 
     def _parser(self, attribute: str, options: tuple[str, ...]) -> PayloadParser:
         """Return a parser of announced modes. The preset `None` means that no preset is active."""

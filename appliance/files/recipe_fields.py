@@ -38,6 +38,9 @@ OF_HOME = ("device", "room", "group")
 """Types of fields that refer to devices, rooms, or groups. The default of a field with such a type is only an
 example, so the form must ask for a value."""
 
+ORDERED = ("number", "duration", "time")
+"""Types of fields that a rule can compare with `<`."""
+
 
 class RecipeField(Struct, frozen=True, kw_only=True):
     """A field of a recipe. `of` is the rest of the declaration: the attributes of a device, the range of a number,
@@ -135,9 +138,13 @@ def read_rules(text: str, tokens: Sequence[LuaToken], fields: Sequence[RecipeFie
                 raise FieldFault(number, f"{name} is not a field{suggest(nearest(name, known))}")
         if known[left].type != known[right].type:
             raise FieldFault(number, f"{left} and {right} have different types")
+        if operator == "<" and known[left].type not in ORDERED:
+            raise FieldFault(number, f"`<` compares only fields of the types {', '.join(ORDERED)}")
         rules.append(RecipeRule(left=left, operator=operator, right=right, reason=reason))
         try:
-            rules[-1].check({name: field.default for name, field in known.items()})
+            rules[-1].check(
+                {name: _CHECKS[known[name].type](known[name], known[name].default) for name in (left, right)}
+            )
         except Invalid as fault:
             raise FieldFault(number, str(fault)) from None
     return rules
@@ -190,12 +197,11 @@ def _number(token: LuaToken, line: int) -> int | float:
 
 
 def value_of(field: RecipeField, values: Mapping[str, Any]) -> Any:
-    if values.get(field.name) is None:
-        if field.is_needed:
-            raise Invalid(f"values.{field.name} is missing ({field.label})")
-        return field.default
+    value = values.get(field.name)
+    if value is None and field.is_needed:
+        raise Invalid(f"values.{field.name} is missing ({field.label})")
     try:
-        return _CHECKS[field.type](field, values[field.name])
+        return _CHECKS[field.type](field, field.default if value is None else value)
     except Invalid as fault:
         raise Invalid(f"values.{field.name} {fault}") from None
 

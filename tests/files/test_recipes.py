@@ -314,6 +314,16 @@ FAULTS = {
         5,
         "different types",
     ),
+    "durations in other units": (
+        '--- @field x duration: a\nlocal x = "5m"\n--- @field y duration: a\nlocal y = 60\n--- @rule x < y: b',
+        5,
+        "values.x must be less than values.y: b",
+    ),
+    "an order of texts": (
+        '--- @field x text: a\nlocal x = "a"\n--- @field y text: a\nlocal y = "b"\n--- @rule x < y: c',
+        5,
+        "`<` compares only fields of the types number, duration, time",
+    ),
     "too many fields": (
         "\n".join(f'--- @field x{number} text: a\nlocal x{number} = "a"' for number in range(101)),
         201,
@@ -321,6 +331,16 @@ FAULTS = {
     ),
     "a list without an end": ('--- @field x device: a\nlocal x = { "a",', 2, "is not closed"),
 }
+
+
+async def test_durations_are_compared_in_seconds() -> None:
+    text = '--- @field x duration: a\nlocal x = "5m"\n--- @field y duration: a\nlocal y = "10m"\n--- @rule x < y: b\n'
+    recipe = read_recipe(Source(name="config/recipes/x.lua", text=text.encode()))
+    assert "local x = 300\n" in fill(recipe, "x", "x", {}) and "local x = 540\n" in fill(
+        recipe, "x", "x", {"x": "9m"}
+    )
+    with pytest.raises(Invalid, match=r"values\.x must be less than values\.y: b"):
+        fill(recipe, "x", "x", {"x": 600})
 
 
 @pytest.mark.parametrize("what", FAULTS)

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from appliance import config
-from appliance.automations.names.home_names import MAX_LISTED_NAMES
+from appliance.automations.names.home_names import describe_ambiguous
 from appliance.automations.triggers.base import TimedTrigger
 from appliance.cli.examination import find_wrong_names
 from appliance.cli.hub_client import read_snapshot
@@ -125,8 +125,7 @@ def _find_automation(word: str, simulation: Simulation) -> str:
         hint = suggest(near, "`lares status` lists all automations")
         raise StartFailed(f"automation '{word}' not found{hint}", os.EX_NOUSER)
     if len(found) > 1:
-        ids = ", ".join(found[:MAX_LISTED_NAMES])
-        raise StartFailed(f"the name {word!r} is ambiguous; write one of these ids: {ids}", os.EX_USAGE)
+        raise StartFailed(describe_ambiguous(word, found), os.EX_USAGE)
     return found[0]
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.cli.commands import LOOPBACK
 from tests.fakes.app import open_app
-from tests.fakes.lua import automation, write
+from tests.fakes.lua import automation, scene, write
 from tests.fakes.patience import until_async
 
 HOME = """
@@ -41,6 +41,13 @@ async def test_why_names_the_wait_and_an_unreachable_device(tmp_path: Path) -> N
         assert "'front' matches; the automation runs at 20" in await summary("wait")
         app.hub.registry.set_state("virtual", "offline")
         assert "it is offline now (`lares why virtual:door`)" in await summary("other")
+
+
+async def test_a_scene_and_an_automation_with_one_id_and_name_are_not_ambiguous(tmp_path: Path) -> None:
+    trigger = '{ type = "webhook", hook = "a" }'
+    files = {"automations/a.lua": automation("a", trigger, name="Bed"), "scenes/a.lua": scene("a", name="Bed")}
+    async with open_app(root=write(tmp_path, files)) as app:
+        assert (await app.get("/why?id=bed")).json["id"] == "a"
 
 
 async def test_why_names_the_pause_of_an_automation_that_triggers_itself(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from appliance.api.why.device import explain_device
 from appliance.api.why.executions import explain_scene
 from appliance.api.why.explanation import MAX_DECISIONS, Explanation, list_safe_mode
 from appliance.api.why.missing import explain_missing
-from appliance.automations.names.home_names import MAX_LISTED_NAMES
+from appliance.automations.names.home_names import describe_ambiguous
 from appliance.errors import Invalid, NotFound
 from appliance.hub import Hub
 from appliance.tables.checks import nearest, suggest
@@ -64,12 +64,10 @@ async def _find_id(hub: Hub, word: str) -> str:
         return word
     if found := hub.registry.find_devices([word]):
         return found[0].id
-    named = [id_ for id_, name in pairs if name.casefold() == word.casefold()]
+    # a scene and an automation can have the same id
+    named = list(dict.fromkeys(id_ for id_, name in pairs if name.casefold() == word.casefold()))
     if len(named) > 1:
-        further = f" and {len(named) - MAX_LISTED_NAMES} more" if len(named) > MAX_LISTED_NAMES else ""
-        raise Invalid(
-            f"the name {word!r} is ambiguous; write one of these ids: {', '.join(named[:MAX_LISTED_NAMES])}{further}"
-        )
+        raise Invalid(describe_ambiguous(word, named))
     if named:
         return named[0]
     known = [*(each for pair in pairs for each in pair), *hub.registry.layout.ids_by_alias]

@@ -60,6 +60,12 @@ class RemovedDevice(Struct, frozen=True, kw_only=True):
         return f"was removed at {timestamp(from_millis(self.at))}; its name was {format_value(self.name)}"
 
 
+def describe_ambiguous(name: str, ids: Sequence[str]) -> str:
+    """Return the error for a name of several objects with these ids."""
+    further = f" and {len(ids) - MAX_LISTED_NAMES} more" if len(ids) > MAX_LISTED_NAMES else ""
+    return f"the name {name!r} is ambiguous; write one of these ids: {', '.join(ids[:MAX_LISTED_NAMES])}{further}"
+
+
 class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
     """The known names in the home. If a field is None, names of its kind are not checked.
 

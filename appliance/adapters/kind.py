@@ -81,7 +81,7 @@ class AdapterKind(Struct, frozen=True, kw_only=True):
     The folder's `adapter.py` has `build(settings, context)`. The folder's `simulator.py` has `simulate()`.
     `adapter.py` and `simulator.py` are imported on first use. The adapter of an enabled section is imported on a
     thread, once the hub answers requests. If `has_probe` is true, `probe.py` has `probe(settings)` for `lares
-    doctor`. `warn` returns the key of a risky setting, and a warning.
+    doctor`. `warn` returns the key of a risky or unusual setting, and a warning.
     """
 
     name: str

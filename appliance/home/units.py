@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from appliance.errors import Invalid
 from appliance.home.capabilities import UNITS
 from appliance.home.values import Value, number_in
 from appliance.tables.checks import format_value, nearest, rounded, suggest
@@ -13,13 +12,13 @@ from appliance.tables.checks import format_value, nearest, rounded, suggest
 _ANY = (-math.inf, math.inf)
 _FROM_ZERO = (0.0, math.inf)
 _SHARE = (0.0, 100.0)
-_CELSIUS, _FAHRENHEIT = (-273.15, math.inf), (-459.67, math.inf)
+_CELSIUS, _FAHRENHEIT = (-273.15, 2000.0), (-459.67, 3632.0)
 
 RANGES: Mapping[str, Mapping[str, tuple[float, float]]] = {
     "°C": {
         "°C": _CELSIUS,
         "°F": _FAHRENHEIT,
-        "K": _FROM_ZERO,
+        "K": (0.0, 2273.0),
         **dict.fromkeys(("celsius", "C"), _CELSIUS),
         **dict.fromkeys(("fahrenheit", "F"), _FAHRENHEIT),
     },
@@ -43,20 +42,21 @@ FAHRENHEIT = ("°F", "fahrenheit", "F")
 _SAME = {"celsius": "°C", "C": "°C", "percent": "%"}
 
 
-def check_measure(attribute: str, value: Value) -> None:
-    """Raise `Invalid` if the value of this attribute has a unit of another quantity, or an impossible number."""
+def measure_fault(attribute: str, value: Value) -> str | None:
+    """Return the fault if the value of this attribute has a unit of another quantity, or an impossible number."""
     usual, number = UNITS.get(attribute, ""), number_in(value)
     ranges = RANGES.get(usual)
     if ranges is None or number is None:
-        return
+        return None
     unit = value["unit"] if isinstance(value, dict) else usual
     if unit not in ranges:
         hint = suggest(nearest(unit, ranges), f"use one of {', '.join(ranges)}")
-        raise Invalid(f"has the unit {format_value(unit)}, which is not a unit of {attribute}{hint}")
+        return f"has the unit {format_value(unit)}, which is not a unit of {attribute}{hint}"
     low, high = ranges[unit]
-    if not low <= number <= high:
-        bounds = f"at least {low:g}" if math.isinf(high) else f"from {low:g} to {high:g}"
-        raise Invalid(f"must be {bounds} {unit}, not {rounded(number)}")
+    if low <= number <= high:
+        return None
+    bounds = f"at least {low:g}" if math.isinf(high) else f"from {low:g} to {high:g}"
+    return f"must be {bounds} {unit}, not {rounded(number)}"
 
 
 def unusual_unit(attribute: str, value: Value) -> str | None:

@@ -15,7 +15,7 @@ from appliance import config
 from appliance.adapters.base import HookRequest
 from appliance.adapters.virtual.adapter import VirtualAdapter
 from appliance.clock import Clock
-from appliance.errors import ConfigFailed, LaresError
+from appliance.errors import ConfigFailed, Invalid, LaresError
 from appliance.home import events
 from appliance.home.bus import Bus
 from appliance.home.command_specs import check_offered
@@ -228,7 +228,7 @@ OBSERVED_IN_VAIN: tuple[tuple[Any, str], ...] = (
     ),
     (
         {"device_id": ALL, "attributes": {"target_temperature": {"value": -400, "unit": "°C"}}},
-        "target_temperature must be at least -273.15 °C, not -400",
+        "target_temperature must be from -273.15 to 2000 °C, not -400",
     ),
     (
         {"device_id": ALL, "attributes": {f"custom.a.v{number}": 1 for number in range(2_500)}},
@@ -312,13 +312,24 @@ FAULTS = (
     ),
     (18, "adapters.virtual.devices[4].attributes must be a table"),
     (19, "adapters.virtual.devices[4].options must list the options of a as an array of words"),
-    (
-        22,
-        "adapters.virtual.devices[5].attributes contains power_consumption, which has the unit '°C', which is not",
-    ),
     (25, "adapters.v2.devices must be a list of tables, not 3"),
     (26, "adapters.v3 uses these ids for more than one device: a"),
 )
+
+
+def test_unusual_values_of_earlier_versions_are_warnings_and_accept_reports_in_their_unit() -> None:
+    values = 'power_consumption = { value = 1, unit = "VA" }, temperature = { value = 20, unit = "°C" }'
+    text = f'[adapters.virtual]\n[[adapters.virtual.devices]]\nid = "plug"\nattributes = {{ {values} }}\n'
+    found = config.parse(text, "default.toml", {})
+    assert found.warnings == (
+        "default.toml:2: adapters.virtual.devices contains 'plug', whose power_consumption has the unit 'VA', "
+        "which is not a unit of power_consumption; use one of W, kW, mW, MW",
+    )
+    [plug] = found.adapters["virtual"].devices
+    report = {"power_consumption": {"value": 2, "unit": "VA"}}
+    assert plug.check(report) == report
+    with pytest.raises(Invalid, match="temperature has the unit 'VA'"):
+        plug.check({"temperature": {"value": 2, "unit": "VA"}})
 
 
 def test_every_error_of_a_section_has_its_line() -> None:

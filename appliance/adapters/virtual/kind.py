@@ -12,7 +12,7 @@ from appliance.home.command_specs import CommandSpec
 from appliance.home.model import DeviceKind
 from appliance.home.observations import Dropped, check_attributes
 from appliance.home.texts import MAX_NAME_CHARS, strip_text
-from appliance.home.units import check_measure
+from appliance.home.units import measure_fault
 from appliance.home.values import KELVIN_RANGE, Value
 from appliance.tables.checks import format_value, is_number, matching, nearest, one_of, string, suggest
 from appliance.tables.fields import Settings, key, rows
@@ -35,23 +35,11 @@ _device_class = matching(r"[a-z][a-z0-9_]{0,63}", 'a word like "plug"')
 def _attributes(value: Any) -> Mapping[str, Value]:
     if not isinstance(value, dict):
         raise Invalid('must be a table like { power = "off" }')
-    valid, dropped = _check(value)
+    dropped: Dropped = {}
+    valid = check_attributes(value, {}, dropped)
     if dropped:
         raise Invalid(f"contains {'; and '.join(_fault(name, why) for name, why in dropped.items())}")
     return valid
-
-
-def _check(attributes: Mapping[str, Value]) -> tuple[dict[str, Value], Dropped]:
-    """Return the valid attributes, and the reasons for the others. Unlike a real device, which may report any unit,
-    only units of the capability's quantity are valid, because a person writes the value."""
-    dropped: Dropped = {}
-    valid = check_attributes(attributes, {}, dropped)
-    for name, value in valid.items():
-        try:
-            check_measure(name, value)
-        except Invalid as fault:
-            dropped[name] = str(fault)
-    return valid, dropped
 
 
 def _fault(name: str, reason: str) -> str:
@@ -102,6 +90,13 @@ class VirtualDevice(Settings, frozen=True, kw_only=True):
         if known is not None and known.values and (unknown := set(self.options[name]) - set(known.values)):
             yield f"has options for {name} that this attribute cannot have: {', '.join(sorted(unknown))}"
 
+    @property
+    def unusual(self) -> dict[str, str]:
+        """The faults of initial values with a unit of another quantity or an impossible number, which versions before
+        0.3.0 accepted. These attributes accept all units and numbers."""
+        faults = {name: measure_fault(name, value) for name, value in self.attributes.items()}
+        return {name: fault for name, fault in faults.items() if fault is not None}
+
     def commands(self) -> tuple[CommandSpec, ...]:
         """Return the device's commands: all actions of its attributes, except read-only ones."""
         found = (self._command(name, value) for name, value in self.attributes.items())
@@ -123,8 +118,9 @@ class VirtualDevice(Settings, frozen=True, kw_only=True):
     def check(self, attributes: Mapping[str, Value]) -> dict[str, Value]:
         """Return these attributes in canonical form. Raise `Invalid` if the device cannot have one of them. At most
         `MAX_LISTED` unknown names are listed."""
+        dropped: Dropped = {}
         own = {name: value for name, value in attributes.items() if name in self.attributes}
-        valid, dropped = _check(own)
+        valid = check_attributes(own, {}, dropped)
         unknown = [name for name in attributes if name not in own]
         faults = [self._unknown(name) for name in unknown[:MAX_LISTED]]
         if len(unknown) > MAX_LISTED:
@@ -145,7 +141,8 @@ class VirtualDevice(Settings, frozen=True, kw_only=True):
             return f"{name} must be a {_type_of(self.attributes[name]) or 'value'}, as in the configuration"
         if name in self.options and value not in self.options[name]:
             return f"{name} must be one of {', '.join(self.options[name])}"
-        return None
+        fault = measure_fault(name, value)
+        return None if fault is None or name in self.unusual else f"{name} {fault}"
 
 
 def _type_of(value: Value) -> Any:
@@ -166,10 +163,17 @@ class Virtual(Settings, frozen=True, kw_only=True):
             raise Invalid(f"uses these ids for more than one device: {', '.join(twice)}")
 
 
+def _warn(settings: Virtual) -> tuple[str, str] | None:
+    """Return a warning about the first device with an unusual value."""
+    found = ((each.id, *fault) for each in settings.devices for fault in each.unusual.items())
+    return next((("devices", f"contains '{id_}', whose {name} {fault}") for id_, name, fault in found), None)
+
+
 VIRTUAL = AdapterKind(
     name="virtual",
     title="Virtual devices",
     settings=Virtual,
     device_kinds=frozenset(DeviceKind),
     operations=frozenset({"observe"}),
+    warn=_warn,
 )

@@ -8,12 +8,11 @@ from typing import Any
 
 from appliance.adapters.mqtt.platforms.payloads import UnknownValue, Update, is_unknown
 from appliance.errors import Invalid
+from appliance.home.units import RANGES
 from appliance.home.values import Value
 from appliance.tables.checks import is_number
 
 _PERCENT = (0.0, 100.0)
-
-_POSSIBLE_TEMPERATURES = {"°C": (-273.15, 2000), "°F": (-459.67, 3632), "K": (0, 2273)}
 
 _NO_TEMPERATURES = {"°C": (-127, 327.67, 655.35, 999), "°F": (-196.6,)}
 """Numbers of sensors without a temperature, by unit. A DS18B20 that is not connected reports -127 °C."""
@@ -75,7 +74,7 @@ def measured(attribute: str, number: float, unit: str) -> dict[str, Value]:
     temperature, because many devices report an unknown value as such a number."""
     if attribute == "humidity":
         number_within(number, 0, 100, attribute)
-    low, high = _POSSIBLE_TEMPERATURES.get(unit, (-math.inf, math.inf))
+    low, high = RANGES["°C"].get(unit, (-math.inf, math.inf))
     if attribute == "temperature" and (not low <= number <= high or number in _NO_TEMPERATURES.get(unit, ())):
         raise UnknownValue(str(number), f"a possible temperature in {unit}", attribute)
     return {"value": number, "unit": unit}

@@ -130,8 +130,7 @@ class Registry:
     def apply(self, report: Report) -> None:
         """Apply the observations of an adapter's report.
 
-        If the catalog does not allow a value, drop it and publish `ObservationDropped`. The attribute then keeps its
-        earlier value.
+        If the catalog does not allow a value, drop it and publish `ObservationDropped`. Its attribute is unknown.
         """
         now = self._clock.now()
         for observation in report.observations:

@@ -13,6 +13,11 @@ from appliance.home.texts import clean_text
 MAX_TITLE_CHARS = 200
 MAX_QUOTED_CHARS = 60
 
+_LETTERS = str.maketrans(
+    {"ø": "o", "æ": "ae", "œ": "oe", "đ": "d", "ð": "d", "þ": "th", "ł": "l", "ı": "i", "ħ": "h"}
+)
+"""Letters that Unicode does not decompose into a letter and an accent."""
+
 
 def number(word: Any) -> Any:
     """Convert a numeric text to a number. Return other values unchanged."""
@@ -89,6 +94,6 @@ def title_of(*texts: Any) -> str:
 
 def object_id(name: str) -> str:
     """Return the object id that Home Assistant creates for a name."""
-    letters = normalize("NFKD", name.casefold())  # Home Assistant writes u for ü, and ss for ß
+    letters = normalize("NFKD", name.casefold().translate(_LETTERS))  # Home Assistant writes u for ü, and ss for ß
     plain = (char if char.isalnum() and char.isascii() else " " for char in letters if not combining(char))
     return "_".join("".join(plain).split())

@@ -75,11 +75,15 @@ class Journal:
         self.sequence += 1
 
     def is_intact(self) -> bool:
-        """Return whether the open file still ends with the last record."""
-        if self._descriptor is None:
-            return True
-        start = self.end - len(self._expected)
-        return self._disk.read_open(self._descriptor, len(self._expected), start) == self._expected
+        """Return whether the file still ends with the last record, even if it is closed."""
+        size = len(self._expected)
+        if self._descriptor is not None:
+            return self._disk.read_open(self._descriptor, size, self.end - size) == self._expected
+        try:
+            found = self._disk.read_part(journal_name(self._generation), self.end - size, size)
+        except OSError:
+            return False
+        return found == self._expected
 
     def is_in_place(self) -> bool:
         """Return whether the open file still has its name. The next append takes longer, because the kernel then

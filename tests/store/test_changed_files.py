@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable
+from errno import ENOSPC
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,15 @@ from appliance.store.restore import read_document
 from appliance.store.store import Store
 
 JOURNAL, SNAPSHOT = journal_name(1), snapshot_name(1)
+
+
+class FullDisk(Disk):
+    is_full = False
+
+    def write(self, descriptor: int, data: bytes, offset: int) -> None:
+        if self.is_full and data:
+            raise OSError(ENOSPC, os.strerror(ENOSPC))
+        super().write(descriptor, data, offset)
 
 
 def let_time_pass(file: Path) -> None:
@@ -136,6 +146,23 @@ async def test_each_confirmed_change_is_found_after_the_files_were_changed(
     assert len(list_rooms(folder)) == 5
     async with open_document(Disk(folder), Clock()) as document:
         assert len(document.items("room/")) == 5 and document.recovered.notes == []
+
+
+@pytest.mark.parametrize("change", CHANGES)
+async def test_each_confirmed_change_is_found_if_the_files_were_changed_after_a_failed_write(
+    folder: Path, change: Callable[[Path, Path], None]
+) -> None:
+    disk = FullDisk(folder)
+    async with open_document(disk, Clock()) as document:
+        old = await fill(document, folder)
+        disk.is_full = True
+        with pytest.raises(StoreFailed):
+            await document.put_many({"room/x": {"name": "X"}})
+        disk.is_full = False
+        change(folder, old)
+        await document.put_many({"room/d": {"name": "D"}})
+        assert list_rooms(folder) == ["room/a", "room/b", "room/c", "room/d"]
+    assert list_rooms(folder) == ["room/a", "room/b", "room/c", "room/d"]
 
 
 @pytest.mark.parametrize("change", CHANGES)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from datetime import datetime
 from heapq import heappop, heappush, nsmallest
+from itertools import chain
 from math import inf
 from operator import attrgetter
 
@@ -124,8 +125,8 @@ class BoundedLog:
         first, last = period.bounds_ms()
         blocks = [block for each in chosen for block in each.blocks if block.first <= last and block.last >= first]
         blocks.sort(key=attrgetter("last"))
-        latest = [each.latest.copy() for each in chosen]
-        return _iterate_newest(period, blocks, latest)
+        latest = chain.from_iterable(_read_negative(each.latest.copy(), period) for each in chosen)
+        return _iterate_newest(period, blocks, nsmallest(period.max_entries, latest))
 
     def figures(self) -> dict[str, int]:
         """Return the number and size of the stored entries, and the number of entries since the hub's start."""
@@ -134,22 +135,19 @@ class BoundedLog:
         return {**kept, "recorded": self.count}
 
 
-def _iterate_newest(period: Period, blocks: list[_Block], latest: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the period's entries in the blocks and in the latest lines, newest first. The blocks are sorted by
-    `last`."""
+def _read_negative(lines: bytes, period: Period) -> list[Entry]:
+    """Return the period's entries with negative times and numbers, so that the newest entry is the smallest."""
     first, last = period.bounds_ms()
-    newest: list[Entry] = []  # a heap with the newest entry first: times and numbers are negative
+    return [(-at, -number, json) for at, number, json in read_lines(lines) if first <= at <= last]
 
-    def add(lines: bytes) -> None:
-        for at, number, json in read_lines(lines):
-            if first <= at <= last:
-                heappush(newest, (-at, -number, json))
 
-    for each in latest:
-        add(each)
+def _iterate_newest(period: Period, blocks: list[_Block], newest: list[Entry]) -> Iterator[bytes]:
+    """Yield the period's entries in the blocks and in the heap `newest`, newest first. The blocks are sorted by
+    `last`. The heap has negative times and numbers."""
     for left in range(period.max_entries, 0, -1):
         while blocks and (not newest or -newest[0][0] <= blocks[-1].last):
-            add(zlib.decompress(blocks.pop().compressed))
+            for each in _read_negative(zlib.decompress(blocks.pop().compressed), period):
+                heappush(newest, each)
             if len(newest) > 2 * left:
                 newest = nsmallest(left, newest)
         if not newest:

@@ -128,7 +128,7 @@ class Automations(ExecutableFiles[AutomationDefinition]):
             replace(
                 view,
                 next_run=self.due_times.find_next(view.definition.id),
-                last=next(iter(self.list_runs(view.definition.id, Period(limit=1))), None),
+                last=next(self.executor.history.iterate_runs(view.definition.id, Period(limit=1)), None),
             )
             for view in self.list_views()
         )

@@ -390,6 +390,14 @@ async def test_events_during_a_long_reload_fire_each_automation_once(tmp_path: P
         assert {event.get("trigger_id") for event in it.events} == {None, "new"}
 
 
+async def test_a_list_of_automations_continues_after_a_reload_that_deletes_some(tmp_path: Path) -> None:
+    async with bench(tmp_path, automation(), automation(id_="b"), automation(id_="c")) as it:
+        views = it.parts.list_timed_views()
+        next(views)
+        await it.reload(automation())
+        assert [view.definition.id for view in views] == ["b", "c"]
+
+
 async def test_a_reload_changes_only_the_triggers_of_changed_files(tmp_path: Path) -> None:
     files = [automation(ON, id_) for id_ in ("a", "b", "c")]
     async with bench(tmp_path, *files, automation(every(600), "i")) as it:

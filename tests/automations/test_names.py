@@ -553,6 +553,7 @@ def test_a_value_of_a_type_that_a_device_never_shows_is_reported(shown: Any, equ
             "above is 10, but mqtt:x reports temperature in °F, so 10 means",
         ),
         ("temperature", ["°F", "°F"], {"above": 10}, None),
+        ("temperature", ["°F", "fahrenheit"], {"above": 10}, None),
     ],
 )
 def test_a_comparison_with_a_value_in_an_unusual_unit_is_reported(

@@ -253,16 +253,15 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
         given = [(name, each) for name, each in thing.requirement.fields().items() if is_number(each)]
         device_id = (self.aliases or {}).get(thing.owner[1], thing.owner[1])
         unit = unusual_unit(thing.name, self.values.get(device_id, {}).get(thing.name))
-        if not given or unit is None or (unit in FAHRENHEIT and self._is_only_unit(thing.name, unit)):
+        if not given or unit is None or (unit in FAHRENHEIT and self._is_always_fahrenheit(thing.name)):
             return None
         name, number = given[0][0], rounded(given[0][1])
         reports = f"{thing.owner[1]} reports {thing.name} in {unit}"
         return name, f"is {number}, but {reports}, so {number} means {number} {unit}"
 
-    def _is_only_unit(self, attribute: str, unit: str) -> bool:
-        """Return whether no device reports the attribute in another unit."""
+    def _is_always_fahrenheit(self, attribute: str) -> bool:
         found = (each.get(attribute) for each in self.values.values())
-        return all(each["unit"] == unit for each in found if isinstance(each, dict))
+        return all(each["unit"] in FAHRENHEIT for each in found if isinstance(each, dict))
 
     def inspect(self, source: Source) -> Iterator[Fault]:
         """Yield a fault for each unknown name and each wrong literal in calls of `ctx` and `require`. After

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import takewhile
 from typing import Any
 
 import orjson
@@ -51,12 +52,16 @@ def to_response(result: Any, schema: Schema | None) -> HTTPResponse:
     return json_response(schema(result) if isinstance(schema, Shape) and not isinstance(result, bytes) else result)
 
 
-class LimitedList:
-    """A JSON array of at most `max_bytes`. Only the first object may be larger."""
+MAX_ENTRIES_BYTES = 4 << 20
+"""Maximum size of the entries in one response. Further entries, such as older ones, are omitted."""
 
-    def __init__(self, encode: Encode, max_bytes: int) -> None:
+
+class LimitedList:
+    """A JSON array of at most `MAX_ENTRIES_BYTES`. Only the first object may be larger."""
+
+    def __init__(self, encode: Encode) -> None:
         self._encode = encode
-        self._left = max_bytes - 1
+        self._left = MAX_ENTRIES_BYTES - 1
         self._found: list[bytes] = []
 
     def add(self, thing: Any) -> bool:
@@ -70,6 +75,13 @@ class LimitedList:
 
     def to_json(self) -> bytes:
         return b"[%b]" % b",".join(self._found)
+
+
+async def encode_limited(clock: Clock, shape: Shape, things: Iterable[Any]) -> bytes:
+    """Return the first objects as a `LimitedList`, encoded in steps."""
+    entries = LimitedList(shape)
+    await in_steps(clock, takewhile(bool, map(entries.add, things)))
+    return entries.to_json()
 
 
 async def encode_list(clock: Clock, shape: Shape, things: Iterable[Any]) -> bytes:

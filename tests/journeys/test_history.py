@@ -11,7 +11,7 @@ import orjson
 
 from appliance.adapters.elgato_lights.simulator import LightSimulator
 from appliance.adapters.roku_tv.simulator import TvSimulator
-from appliance.api.routes.history import MAX_ENTRIES_BYTES
+from appliance.api.responses import MAX_ENTRIES_BYTES
 from appliance.history.execution_history import ExecutionEntry, ExecutionStatus
 from appliance.home.commands import Command
 from appliance.home.events import CommandEnded

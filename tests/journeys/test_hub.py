@@ -15,7 +15,7 @@ from msgspec.structs import asdict
 from appliance import config
 from appliance.adapters.network_search.search import Found
 from appliance.api.limits import ApiLimits
-from appliance.api.routes.history import MAX_ENTRIES_BYTES
+from appliance.api.responses import MAX_ENTRIES_BYTES
 from appliance.home.capabilities import CAPABILITIES, OWNERSHIP, UNITS
 from appliance.home.events import DeviceRemoved
 from appliance.home.model import Room

@@ -9,7 +9,7 @@ from appliance.api.error_responses import failed_execution_body, invalid_files_b
 from appliance.api.responses import LimitedList, encode_list, json_response
 from appliance.api.roles import Role
 from appliance.api.route import ApiResource, Call, route
-from appliance.api.routes.history import MAX_ENTRIES_BYTES, PERIOD
+from appliance.api.routes.history import PERIOD
 from appliance.api.validation import body_check, boolean, choice, nullable, table
 from appliance.errors import ConfigFailed
 from appliance.history.execution_history import ExecutionStatus
@@ -100,7 +100,7 @@ class AutomationsApi(ApiResource):
     async def list_history(self, call: Call, automation_id: str) -> object:
         """Return the results of the automation's triggers, newest first, with the reasons for prevented runs."""
         self.hub.automations.view(automation_id)
-        entries = LimitedList(schemas.AUTOMATION_RUN, MAX_ENTRIES_BYTES)
+        entries = LimitedList(schemas.AUTOMATION_RUN)
         await self.hub.history.read_executions("automation", automation_id, Period(**call.query()), entries.add)
         return b'{"automation_id":%b,"entries":%b}' % (orjson.dumps(automation_id), entries.to_json())
 

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from datetime import UTC, datetime
-from itertools import takewhile
 from typing import Any
 
 import orjson
 
 from appliance.api import schemas
-from appliance.api.responses import LimitedList
+from appliance.api.responses import LimitedList, encode_limited
 from appliance.api.roles import Role
 from appliance.api.route import ApiResource, Call, route
 from appliance.api.routes.devices import INCLUDE
 from appliance.api.validation import RequestFields, choice, whole_number
 from appliance.errors import Invalid
-from appliance.event_loop import in_steps
 from appliance.history.device_history import AttributeEntry, Resolution
 from appliance.history.period import DEFAULT_LIMIT, Period
 from appliance.home.json_shapes import DEVICE, DEVICE_WITHOUT_COMMANDS
@@ -32,7 +29,6 @@ from appliance.tables.json_schema import (
     Check,
     Record,
     Schema,
-    Shape,
     array_of,
     described,
     maybe,
@@ -42,9 +38,6 @@ from appliance.tables.json_schema import (
 
 MAX_LIMIT = 1000
 """Maximum number of entries in one response."""
-
-MAX_ENTRIES_BYTES = 4 << 20
-"""Maximum size of the entries in one response. Older entries beyond this size are omitted."""
 
 _INSTANT = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+ -]\d\d:\d\d)", re.ASCII)
 
@@ -124,7 +117,7 @@ class HistoryApi(ApiResource):
         device = self.hub.registry.get_device(device_id)
         encode = _STATE if call.query()["include"] else _STATE_WITHOUT_COMMANDS
         states = self.hub.history.devices.iterate_states(device, *_parse_query(call))
-        entries = await self._encode(encode, states)
+        entries = await encode_limited(self.hub.clock, encode, states)
         return b'{"device_id":%b,"entries":%b}' % (orjson.dumps(device_id), entries)
 
     @route("GET", "/devices/<device_id>/history/<attribute>", Role.READ, _VALUES, query=_DEVICE_QUERY)
@@ -133,7 +126,8 @@ class HistoryApi(ApiResource):
         self.hub.registry.get_device(device_id)
         found = await self.hub.history.attributes.list_values(device_id, attribute, *_parse_query(call))
         of = {"device_id": device_id, "attribute": attribute}
-        entries = await self._encode(_VALUE, ({**of, **_show_entry(each)} for each in found.entries))
+        shown = ({**of, **_show_entry(each)} for each in found.entries)
+        entries = await encode_limited(self.hub.clock, _VALUE, shown)
         names = map(orjson.dumps, (device_id, attribute, found.resolution.name.lower()))
         return b'{"device_id":%b,"attribute":%b,"resolution":%b,"entries":%b}' % (*names, entries)
 
@@ -143,14 +137,9 @@ class HistoryApi(ApiResource):
         query = call.query()
         word = query.pop("device_id")
         device_id = None if word is None else self.hub.registry.id_of(word)
-        entries = LimitedList(lambda entry: entry, MAX_ENTRIES_BYTES)
+        entries = LimitedList(lambda entry: entry)
         await self.hub.history.read_commands(Period(**query), device_id, entries.add)
         return b'{"entries":%b}' % entries.to_json()
-
-    async def _encode(self, shape: Shape, things: Iterable[Any]) -> bytes:
-        entries = LimitedList(shape, MAX_ENTRIES_BYTES)
-        await in_steps(self.hub.clock, takewhile(bool, map(entries.add, things)))
-        return entries.to_json()
 
 
 def _parse_query(call: Call) -> tuple[Period, Resolution]:

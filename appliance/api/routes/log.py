@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from itertools import takewhile
-
 from appliance.api import schemas
-from appliance.api.responses import LimitedList
+from appliance.api.responses import encode_limited
 from appliance.api.roles import Role
 from appliance.api.route import ApiResource, Call, route
-from appliance.api.routes.history import MAX_ENTRIES_BYTES
 from appliance.api.validation import any_text, choice, whole_number
-from appliance.event_loop import in_steps
 from appliance.log_buffer import LOG_LEVELS, MAX_LOG_ENTRIES, LogQuery
 from appliance.tables.fields import Field
 from appliance.tables.json_schema import COUNT, array_of, record
@@ -37,6 +33,5 @@ class LogApi(ApiResource):
         """Return the matching entries among the last 2,000 log entries, newest first."""
         stated = {name: value for name, value in call.query().items() if value is not None}
         found, newest = self.hub.log.list_entries(LogQuery(**stated)), self.hub.log.list_entries(LogQuery(limit=1))
-        entries = LimitedList(schemas.LOG_ENTRY, MAX_ENTRIES_BYTES)
-        await in_steps(self.hub.clock, takewhile(bool, map(entries.add, found)))
-        return b'{"entries":%b,"last":%d}' % (entries.to_json(), newest[0].number if newest else 0)
+        entries = await encode_limited(self.hub.clock, schemas.LOG_ENTRY, found)
+        return b'{"entries":%b,"last":%d}' % (entries, newest[0].number if newest else 0)

@@ -11,7 +11,7 @@ from appliance.api.error_responses import failed_execution_body
 from appliance.api.responses import LimitedList, json_response
 from appliance.api.roles import Role
 from appliance.api.route import ApiResource, Call, route
-from appliance.api.routes.history import MAX_ENTRIES_BYTES, PERIOD
+from appliance.api.routes.history import PERIOD
 from appliance.errors import DroppedByMode
 from appliance.history.execution_history import ExecutionStatus
 from appliance.history.period import Period
@@ -54,6 +54,6 @@ class ScenesApi(ApiResource):
     async def list_history(self, call: Call, scene_id: str) -> object:
         """Return the results of the scene's executions, newest first."""
         self.hub.scenes.catalog.get(scene_id)
-        entries = LimitedList(schemas.SCENE_RUN, MAX_ENTRIES_BYTES)
+        entries = LimitedList(schemas.SCENE_RUN)
         await self.hub.history.read_executions("scene", scene_id, Period(**call.query()), entries.add)
         return b'{"scene_id":%b,"entries":%b}' % (orjson.dumps(scene_id), entries.to_json())

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from itertools import takewhile
-
 import orjson
 
 from appliance.api.limits import MAX_FILE_BODY_BYTES
-from appliance.api.responses import LimitedList
+from appliance.api.responses import encode_limited
 from appliance.api.roles import Role
 from appliance.api.route import ApiResource, Call, route
-from appliance.api.routes.history import MAX_ENTRIES_BYTES
 from appliance.api.schemas import SAVED_FILE
 from appliance.api.validation import body_check, boolean, nullable, table, text
-from appliance.event_loop import in_steps
 from appliance.files.kind_forms import list_kind_forms
 from appliance.home.json_shapes import DEVICE
 from appliance.tables.fields import Field
@@ -115,7 +111,6 @@ class SectionsApi(ApiResource):
         kind, values = stated["kind"], stated["values"]
         replay = stated["replay"]
         trial = await self.hub.sections.try_section(name, kind, values, text=stated["text"], replay=replay)
-        devices = LimitedList(DEVICE, MAX_ENTRIES_BYTES)
-        await in_steps(self.hub.clock, takewhile(bool, map(devices.add, trial.devices)))
+        devices = await encode_limited(self.hub.clock, DEVICE, trial.devices)
         others = {key: getattr(trial, key) for key in TRIAL["required"] if key != "devices"}
-        return b'{"devices":%b,%b' % (devices.to_json(), orjson.dumps(others)[1:])
+        return b'{"devices":%b,%b' % (devices, orjson.dumps(others)[1:])

@@ -103,6 +103,7 @@ class Store:
                 sections=self._sections,
             )
             self.recorder = await stack.enter_async_context(recorder)
+            await recorder.delete_oldest_stopped()
             self.crashes = CrashCounter(self.document, self._clock, read_boot_id())
             layout_changes = LayoutChanges(self._registry, self.document, self._clock)
             self.layout_changes = await stack.enter_async_context(layout_changes)

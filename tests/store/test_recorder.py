@@ -27,6 +27,7 @@ from appliance.store.document import Document, open_document
 from appliance.store.record_keys import CARD, DEVICE_PREFIX, STATE_PREFIX
 from appliance.store.recorder import COMPLETE_FLUSHES, MAX_ENCODED_AT_ONCE, MAX_STOPPED_DEVICES, Recorder
 from appliance.store.records import SectionKind
+from appliance.store.store import Store
 from appliance.version import MADE_AT
 from tests.fakes.clock import VirtualClock
 from tests.fakes.disk import RecordingDisk
@@ -271,6 +272,11 @@ async def test_stored_devices_of_stopped_sections_are_limited(tmp_path: Path) ->
         left = document.list_encoded((DEVICE_PREFIX, STATE_PREFIX))
         assert values.keys() - left.keys() == {"device/old0:0", "state/old0:0"}
         assert not odd.keys() & left.keys() and STATE_PREFIX + "new:1" in left
+        await document.put_many({STATE_PREFIX + "new:2": {"at": 10_000}})
+    bus, clock = Bus(), VirtualClock(LATER)
+    async with Store(Disk(tmp_path), Registry(bus, clock), bus, clock, flush_secs=60, sections={}) as store:
+        # the sections were removed from the configuration while no hub ran
+        assert len(store.document.list_encoded((STATE_PREFIX,))) == MAX_STOPPED_DEVICES
 
 
 @pytest.mark.parametrize("due", ["none", "before", "after"])

@@ -181,8 +181,8 @@ class Observation(Struct, frozen=True, kw_only=True):
 
     - `attributes`: the canonical attributes without `state`.
     - `is_available`: false if the device exists, but its bridge or broker cannot reach the device.
-    - `wrong`: a sentence for each attribute with an unreadable value. The values of these attributes are unknown.
-    - `kept`: attributes with stored values that the device has not reported since the hub's start.
+    - `wrong`: a sentence for each attribute with an unreadable value. Without a value in `attributes`, it is unknown.
+    - `kept`: attributes with earlier values that this report of the device does not contain.
     - `pushed`: attributes that the device has just sent by itself; their values are neither polled nor retained.
     """
 

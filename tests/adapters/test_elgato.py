@@ -447,6 +447,25 @@ async def test_after_an_unreadable_answer_to_a_write_the_light_is_read(
     assert str(result.error) == f"{FIRST} was sent power toggle but shows 'on'"
 
 
+async def test_an_unreadable_field_keeps_its_value_but_confirms_no_command(
+    http_client: RecordingClient, light: LightSimulator, clock: VirtualClock
+) -> None:
+    context = context_of("desk", http_client._session, clock)
+    adapter = ElgatoAdapter(context, http_client, 5)
+    runner = StillRunner(adapter, context)
+    lamp = {"on": 1, "brightness": 50, "temperature": 200}
+    light.lights = [lamp]
+    await runner.poll()
+    [before] = context.publish.list_devices().values()
+    for wrong in ({"on": "yes"}, {"brightness": 900}, {"temperature": 0}, {"on": None, "brightness": "x"}):
+        light.lights = [{**lamp, **wrong}]
+        await runner.poll()
+        [device] = context.publish.list_devices().values()
+        assert device.attributes == before.attributes
+    light.faults.body = json.dumps({"lights": [{**lamp, "on": "yes"}]}).encode()
+    assert (await clock.run(send(adapter, FIRST, ON))).error is not None
+
+
 @pytest.mark.parametrize("count", [1, 2, 5, None, "2"])
 async def test_a_light_that_an_answer_does_not_list_is_removed(
     http_client: RecordingClient, light: LightSimulator, clock: VirtualClock, count: Any

@@ -242,7 +242,8 @@ class ElgatoAdapter(PollingAdapter):
         return Report(adapter=self.name, present=frozenset(ids), observations=observations)
 
     def _observe(self, index: int, ids: list[str], light: LightState | Invalid) -> Observation | None:
-        """Return the observation of a light. If the light is unreadable, log the fault once and return None."""
+        """Return the observation of a light. An unreadable field keeps its value. If the whole light is unreadable,
+        log the fault once and return None."""
         device_id = ids[index]
         name = _text(self._accessory_info, "displayName") or _text(self._accessory_info, "productName")
         if isinstance(light, Invalid):
@@ -251,7 +252,11 @@ class ElgatoAdapter(PollingAdapter):
             self._unreadable |= {device_id}
             return None
         self._unreadable -= {device_id}
-        attributes = _attributes_of(light)
+        wrong = {_ATTRIBUTES.get(name, name): sentence for name, sentence in light.wrong.items()}
+        known = self.publish.find(device_id)
+        before = {} if known is None else known.attributes
+        kept = {name: before[name] for name in wrong if name in before}
+        attributes = {**kept, **_attributes_of(light)}
         vendor: dict[str, Value] = {"light_index": index}
         level: Any = self._battery_info.get("level")
         if is_number(level) and 0 <= level <= MAX_BATTERY_PERCENT:
@@ -262,7 +267,8 @@ class ElgatoAdapter(PollingAdapter):
             device_id=device_id,
             kind=DeviceKind.LIGHT,
             attributes=attributes,
-            wrong={_ATTRIBUTES.get(name, name): sentence for name, sentence in light.wrong.items()},
+            wrong=wrong,
+            kept=frozenset(kept),
             vendor_specific=vendor,
             name=name if name is None or len(ids) == 1 else f"{name} {index + 1}",
             info=Info(

@@ -153,6 +153,7 @@ class DocumentFiles:
         append, so that the next start does not find the append's record."""
         try:
             self._disk.check_folder()
+            self._folder_state = None  # compare the journal's name even if the folder's time is too coarse
             self._check_files()
             if max(generations_of(self._disk.list_names()), default=0) > self._generation:
                 self._replace_files(f"added files of a later generation to {self._disk.folder}")

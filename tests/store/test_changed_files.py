@@ -174,6 +174,21 @@ async def test_a_clean_stop_keeps_the_document_without_another_change(
     assert list_rooms(folder) == ["room/a", "room/b", "room/c"]
 
 
+def move_journal_at_once(folder: Path) -> None:
+    """Move the journal without a change of the folder's time."""
+    before = folder.stat()
+    (folder / JOURNAL).rename(folder.with_name("moved"))
+    os.utime(folder, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+async def test_a_clean_stop_keeps_the_document_even_if_the_folder_has_the_same_time(folder: Path) -> None:
+    """Some file systems store times in seconds."""
+    async with open_document(Disk(folder), Clock()) as document:
+        await fill(document, folder)
+        move_journal_at_once(folder)
+    assert list_rooms(folder) == ["room/a", "room/b", "room/c"]
+
+
 async def test_files_of_a_later_generation_do_not_replace_the_running_hub_s_document(
     folder: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -47,18 +47,13 @@ def parse_number(text: str, attribute: str = "") -> int | float:
     return int(text) if text.strip().lstrip("+-").isdigit() else value
 
 
-def is_within(value: float, low: float, high: float) -> bool:
-    """Return whether a number is in the range `low` to `high`, with a small tolerance."""
-    return low - 0.5 < value <= high + (high - low) * RANGE_TOLERANCE
-
-
 def number_within(value: float, low: float, high: float, attribute: str) -> float:
     """Return a number, clamped to the range `low` to `high`. `low` may be greater than `high`.
 
     Raise `UnknownValue` if the number is far outside the range. Many devices report an unknown value as -1 or 255.
     """
     low, high = sorted((low, high))
-    if not is_within(value, low, high):
+    if not low - 0.5 < value <= high + (high - low) * RANGE_TOLERANCE:
         expected = f"from {plain_number(low)} to {plain_number(high)}"
         raise UnknownValue(str(value), expected, attribute)
     return min(max(value, low), high)

@@ -195,6 +195,12 @@ def test_a_new_unit_does_not_apply_to_earlier_values(
     deque(loop.processor.publish_rebuilt(rebuild(loop.announced)), maxlen=0)
     receive(loop, "s", b"68")
     assert shown() == before, "a unit that changes back before the rebuild"
+    for fields in (unit, changed):
+        removed = config(f"{component}/x").topic
+        deque(loop.discovery.process(Received(removed, b"", is_retained=True)), maxlen=0)
+        take_config(**keys, **fields)
+        deque(loop.processor.publish_rebuilt(rebuild(loop.announced)), maxlen=0)
+        assert shown() == (before if fields == unit else kept), "an announcement that is removed and replaced"
 
 
 async def test_a_unit_that_changed_while_the_hub_was_off_ends_a_stored_number(

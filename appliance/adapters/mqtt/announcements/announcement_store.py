@@ -47,6 +47,7 @@ class AnnouncementStore:
     def __init__(self, settings: Mqtt, hub_id: str, router: Router, refusals: Refusals) -> None:
         self.device_ids: Mapping[str, str] = {}
         self.new_units: set[str] = set()
+        self._removed_units: dict[str, str] = {}  # by key, of entities that are removed, but still built
         self._known_markers: Container[str] | None = None
         self._unused_room = MAX_UNUSED_CONFIGS
         self._prefix = settings.discovery_prefix
@@ -62,7 +63,7 @@ class AnnouncementStore:
     def set_devices(self, device_ids: Mapping[str, str], known_markers: Container[str] | None) -> None:
         """Set `device_ids` after the devices were built. `known_markers` is given while there are too many devices.
         It contains the markers of the used devices, and the identifiers and slugs of the expected devices."""
-        self.device_ids, self._known_markers = device_ids, known_markers
+        self.device_ids, self._known_markers, self._removed_units = device_ids, known_markers, {}
 
     def is_config(self, topic: str) -> bool:
         """Return whether configurations arrive at this topic."""
@@ -108,7 +109,8 @@ class AnnouncementStore:
             self._refusals.note_limit("configurations", None)
         for key in {each.key for each in former} - {each.key for each in found}:
             self._refusals.forget_entity(key)
-        units = {each.key: each.unit for each in former}
+        units = {**self._removed_units, **{each.key: each.unit for each in former}}
+        self._removed_units |= {each.key: each.unit for each in former if not payload and each.key in self.device_ids}
         self.new_units |= {each.key for each in found if each.unit and units.get(each.key, "") not in ("", each.unit)}
         _put(self._payloads, topic, payload)
         _put(self._announced, source, found)

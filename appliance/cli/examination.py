@@ -20,6 +20,7 @@ from appliance.automations.definition import AutomationDefinition
 from appliance.automations.names.home_names import HomeNames
 from appliance.automations.names.name_watcher import read_past, read_removed
 from appliance.automations.variables import read_variables
+from appliance.cli.homeassistant.lua_file import MARK
 from appliance.cli.hub_client import read_snapshot
 from appliance.cli.lua_pool import open_pool_as_owner
 from appliance.cli.owner import as_owner
@@ -149,15 +150,15 @@ def find_wrong_names(
     """Return a fault for each unknown name in Lua files. If there are no stored values, check only the names of
     sections.
 
-    Include disabled automations, because people check imported automations before they switch them on. Unlike
-    here, the running hub checks only enabled automations.
+    Of the disabled automations, include only imported ones, because people check these before they switch them on.
     """
     at_first = {each.definition.id: each.definition.enabled for each in automations}
     off = {id_ for id_, is_on in {**at_first, **_switched(stored)}.items() if is_on is False}
-    enabled = [each for each in automations if each.definition.id not in off]
-    named = HomeNames.of_files(settings, operations, scenes, automations, enabled, scripts)
+    mark = MARK.encode()
+    checked = [each for each in automations if each.definition.id not in off or mark in each.source.text]
+    named = HomeNames.of_files(settings, operations, scenes, automations, checked, scripts)
     if stored is None:
-        return _list_all_faults(replace(named, aliases={}), automations)
+        return replace(named, aliases={}).list_faults(checked)
     layout = read_layout(stored, lambda key, error: None)
     devices = read_devices(stored, layout, lambda key, error: None)
     known = replace(
@@ -165,13 +166,7 @@ def find_wrong_names(
         variables={name for name, each in read_variables(stored).items() if each.value is not None},
         timers=[name for name, _ in stored.items(TIMER_PREFIX)],
     )
-    return _list_all_faults(known, automations)
-
-
-def _list_all_faults(known: HomeNames, automations: Sequence[LoadedFile[AutomationDefinition]]) -> list[Fault]:
-    disabled = [each.source for each in automations if each.source not in known.called]
-    in_calls = [fault for source in disabled for fault in known.inspect(source)]
-    return sorted({*known.list_faults(automations), *in_calls})
+    return known.list_faults(checked)
 
 
 def _switched(stored: DocumentSnapshot | None) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from typing import Any
 
 import pytest
 
+from appliance.cli.homeassistant.lua_file import MARK
 from appliance.cli.machine_zone import find_machine_zone
 from appliance.cli.main import main
 from appliance.config import bundled_config, load
@@ -222,13 +223,16 @@ class TestCheck:
         done = ended(tmp_path, "check")
         assert (done.code, "scripts are disabled" in done.out) == (0, True), done.out
 
-    def test_names_in_automations_that_are_switched_off_are_checked(self, tmp_path: Path) -> None:
+    def test_names_in_imported_automations_that_are_switched_off_are_checked(self, tmp_path: Path) -> None:
         box(tmp_path)
         (tmp_path / "config" / "automations").mkdir(exist_ok=True)
         text = """return { id = "x", name = "X", enabled = false,
   trigger = { type = "device_event", device_id = "gone:button" },
   execute = function(ctx) ctx:get_device("gone:lamp") end }"""
-        (tmp_path / "config" / "automations" / "x.lua").write_text(text)
+        file = tmp_path / "config" / "automations" / "x.lua"
+        file.write_text(text)
+        assert "gone" not in ended(tmp_path, "check").out
+        file.write_text(f"{text}\n{MARK}x")
         done = ended(tmp_path, "check")
         assert done.code == 0
         for line, name in ((2, "gone:button"), (3, "gone:lamp")):

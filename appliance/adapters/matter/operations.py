@@ -69,6 +69,8 @@ class Operations:
         node = self._target_in("unpair", payload).node
         devices = self._live.nodes.ids_of(node.id)
         await self._requests.ask("remove_node", {"node_id": node.id}, OPERATION_SECS["unpair"] - 5)
+        self._live.handle("node_removed", node.id)  # the server's own event can follow later
+        await in_steps(self._clock, self._live.flushing())
         return {"removed": devices}
 
     async def _share(self, payload: Mapping[str, Value]) -> Value:

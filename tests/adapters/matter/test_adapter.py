@@ -376,7 +376,7 @@ async def test_a_device_is_paired_shared_identified_and_unpaired() -> None:
         [identified] = _asked(it.vendor, "device_command")
         assert (identified["command_name"], identified["payload"]) == ("Identify", {"identifyTime": 10})
         assert await invoke("matter:unpair", {"device_id": "matter:sim-3:1"}) == {"removed": ["matter:sim-3:1"]}
-        await until(lambda: len(it.registry.list_devices()) == 2)
+        assert len(it.registry.list_devices()) == 2
 
 
 @pytest.mark.parametrize(

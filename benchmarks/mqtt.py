@@ -64,7 +64,7 @@ else:
     while sent < total:
         due = min(int((time.monotonic() - began) * rate), total)
         for number in range(sent, due):
-            client.publish(f"bench/{number % devices}", json.dumps({"temperature": number}))
+            client.publish(f"bench/{number % devices}", json.dumps({"temperature": number % 997}))
         sent = max(sent, due)
         time.sleep(0.005)
     client.publish("bench/sent", "all", qos=1).wait_for_publish()

@@ -56,8 +56,8 @@ MAX_RECORDING_BYTES = 4 << 20
 
 class Trial(Struct, frozen=True, kw_only=True):
     """The result of a trial. `error` is None if the device answered. For a Lua kind, `lines` contains the requests
-    and responses, and `recording` can replay them. Neither contains secrets. If the recording is too large, it is
-    None."""
+    and responses, and `recording` can replay them. Neither contains secrets. `recording` is also None if it
+    would be too large."""
 
     error: str | None
     devices: tuple[Device, ...]

@@ -42,15 +42,25 @@ def new_recorder(registry: Registry, bus: Bus, document: Document, clock: Virtua
 
 
 @asynccontextmanager
+async def observed(
+    folder: Path, clock: VirtualClock, disk: Disk | None = None
+) -> AsyncIterator[tuple[Registry, Recorder, Document]]:
+    """Provide a registry, its recorder, and a document in the folder. At the end, close the recorder and the document
+    in the same way as the hub."""
+    async with open_document(disk or Disk(folder), clock) as document:
+        bus = Bus()
+        registry = Registry(bus, clock)
+        async with new_recorder(registry, bus, document, clock) as recorder:
+            yield registry, recorder, document
+
+
+@asynccontextmanager
 async def recording(
     folder: Path, clock: VirtualClock, disk: Disk | None = None
 ) -> AsyncIterator[tuple[Recorder, Document]]:
-    """Provide a recorder with a document in the folder. At the end, close the recorder and the document in the
-    same way as the hub."""
-    async with open_document(disk or Disk(folder), clock) as document:
-        bus = Bus()
-        async with new_recorder(Registry(bus, clock), bus, document, clock) as recorder:
-            yield recorder, document
+    """Provide a recorder with a document in the folder."""
+    async with observed(folder, clock, disk) as (_, recorder, document):
+        yield recorder, document
 
 
 def report(devices: int, attributes: Mapping[str, Any]) -> Report:
@@ -79,13 +89,8 @@ class SteppingClock(VirtualClock):
 
 @pytest.mark.parametrize("turns", range(12))
 async def test_a_device_that_is_stored_during_a_flush_keeps_its_newest_state(tmp_path: Path, turns: int) -> None:
-    clock, bus = SteppingClock(LATER), Bus()
-    registry = Registry(bus, clock)
-
-    async with (
-        open_document(Disk(tmp_path), clock) as document,
-        new_recorder(registry, bus, document, clock) as recorder,
-    ):
+    clock = SteppingClock(LATER)
+    async with observed(tmp_path, clock) as (registry, recorder, document):
         registry.apply(report(4, {"battery": 1}))
         flushing = asyncio.create_task(recorder.flush())
         for _ in range(turns):
@@ -142,13 +147,8 @@ async def test_devices_that_change_during_a_flush_are_encoded_in_steps(tmp_path:
 async def test_only_the_first_new_number_of_an_hour_is_written_soon(
     tmp_path: Path, attributes: Mapping[str, Any], flushes: int
 ) -> None:
-    clock, bus = VirtualClock(LATER), Bus()
-    registry = Registry(bus, clock)
-
-    async with (
-        open_document(Disk(tmp_path), clock) as document,
-        new_recorder(registry, bus, document, clock) as recorder,
-    ):
+    clock = VirtualClock(LATER)
+    async with observed(tmp_path, clock) as (registry, recorder, document):
         registry.apply(report(2, {"battery": 1}))
         await recorder.flush()
         registry.apply(report(2, {"battery": 2}))
@@ -164,12 +164,8 @@ async def test_only_the_first_new_number_of_an_hour_is_written_soon(
 
 @pytest.mark.parametrize("is_new", [True, False])
 async def test_the_numbers_of_a_new_or_returning_device_are_first_numbers(tmp_path: Path, *, is_new: bool) -> None:
-    clock, bus = VirtualClock(LATER), Bus()
-    registry = Registry(bus, clock)
-    async with (
-        open_document(Disk(tmp_path), clock) as document,
-        new_recorder(registry, bus, document, clock) as recorder,
-    ):
+    clock = VirtualClock(LATER)
+    async with observed(tmp_path, clock) as (registry, recorder, document):
         if not is_new:
             registry.apply(report(1, {"battery": 1}))
             await recorder.flush()
@@ -182,12 +178,8 @@ async def test_the_numbers_of_a_new_or_returning_device_are_first_numbers(tmp_pa
 
 
 async def test_an_outage_does_not_count_as_a_number(tmp_path: Path) -> None:
-    clock, bus = VirtualClock(LATER), Bus()
-    registry = Registry(bus, clock)
-    async with (
-        open_document(Disk(tmp_path), clock) as document,
-        new_recorder(registry, bus, document, clock) as recorder,
-    ):
+    clock = VirtualClock(LATER)
+    async with observed(tmp_path, clock) as (registry, recorder, document):
         registry.apply(report(1, {"battery": 1}))
         await recorder.flush()
         for state in (OFFLINE, ONLINE):
@@ -199,12 +191,8 @@ async def test_an_outage_does_not_count_as_a_number(tmp_path: Path) -> None:
 
 
 async def test_new_details_of_a_device_are_written_by_the_complete_flush(tmp_path: Path) -> None:
-    clock, bus = VirtualClock(LATER), Bus()
-    registry = Registry(bus, clock)
-    async with (
-        open_document(Disk(tmp_path), clock) as document,
-        new_recorder(registry, bus, document, clock) as recorder,
-    ):
+    clock = VirtualClock(LATER)
+    async with observed(tmp_path, clock) as (registry, recorder, document):
         seen = Observation(device_id="a:1", kind=DeviceKind.SENSOR, attributes={})
         registry.apply(Report(adapter="a", observations=(seen,)))
         await recorder.flush()
@@ -222,12 +210,8 @@ async def test_new_details_of_a_device_are_written_by_the_complete_flush(tmp_pat
 async def test_values_of_a_stopped_section_remain_even_if_a_flush_is_running(
     tmp_path: Path, *, is_kept: bool
 ) -> None:
-    clock, bus = SteppingClock(LATER), Bus()
-    registry = Registry(bus, clock)
-    async with (
-        open_document(Disk(tmp_path), clock) as document,
-        new_recorder(registry, bus, document, clock) as recorder,
-    ):
+    clock = SteppingClock(LATER)
+    async with observed(tmp_path, clock) as (registry, recorder, document):
         for battery in (1, 2):
             registry.apply(report(4, {"battery": battery}))
             flushing = asyncio.create_task(recorder.flush())
@@ -242,12 +226,8 @@ async def test_values_of_a_stopped_section_remain_even_if_a_flush_is_running(
 
 @pytest.mark.parametrize("is_kept", [False, True])
 async def test_no_ids_of_absent_devices_are_kept_after_a_flush(tmp_path: Path, *, is_kept: bool) -> None:
-    clock, bus = VirtualClock(LATER), Bus()
-    registry = Registry(bus, clock)
-    async with (
-        open_document(Disk(tmp_path), clock) as document,
-        new_recorder(registry, bus, document, clock) as recorder,
-    ):
+    clock = VirtualClock(LATER)
+    async with observed(tmp_path, clock) as (registry, recorder, _):
         registry.apply(report(4, {"battery": 1}))
         await recorder.flush()
         for device_id in [*registry.ids_of("a")]:

@@ -226,10 +226,9 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
     def _other_type(self, thing: NamedThing) -> str | None:
         """Return a sentence if the compared value and the device's value have different types."""
         equals = UNSET if thing.requirement is None else thing.requirement.equals
-        if thing.owner is None or thing.owner[0] != "device" or not is_custom(thing.name) or equals is UNSET:
+        if thing.owner is None or not is_custom(thing.name) or equals is UNSET:
             return None
-        device_id = (self.aliases or {}).get(thing.owner[1], thing.owner[1])
-        value = self.values.get(device_id, {}).get(thing.name)
+        value = self._value_of(thing.owner, thing.name)
         if (
             value is None
             or _type_of(value) == _type_of(equals)
@@ -248,16 +247,24 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
     def _other_unit(self, thing: NamedThing) -> tuple[str, str] | None:
         """Return the compared field and a sentence if a number is compared with a value whose unit is not the usual
         unit of the attribute. If all devices in the home report °F, there is no warning."""
-        if thing.owner is None or thing.owner[0] != "device" or thing.requirement is None:
+        if thing.owner is None or thing.requirement is None:
             return None
         given = [(name, each) for name, each in thing.requirement.fields().items() if is_number(each)]
-        device_id = (self.aliases or {}).get(thing.owner[1], thing.owner[1])
-        unit = unusual_unit(thing.name, self.values.get(device_id, {}).get(thing.name))
+        unit = unusual_unit(thing.name, self._value_of(thing.owner, thing.name))
         if not given or unit is None or (unit in FAHRENHEIT and self._is_always_fahrenheit(thing.name)):
             return None
         name, number = given[0][0], rounded(given[0][1])
         reports = f"{thing.owner[1]} reports {thing.name} in {unit}"
         return name, f"is {number}, but {reports}, so {number} means {number} {unit}"
+
+    def _value_of(self, owner: Subject, attribute: str) -> Value:
+        """Return the attribute's value if the owner is a device, or None."""
+        of, name = owner
+        return self.values.get(self._id_of(name), {}).get(attribute) if of == "device" else None
+
+    def _id_of(self, name: str) -> str:
+        """Replace an alias with the id of its device."""
+        return (self.aliases or {}).get(name, name)
 
     def _is_always_fahrenheit(self, attribute: str) -> bool:
         found = (each.get(attribute) for each in self.values.values())
@@ -323,7 +330,7 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
     def _missing_device(self, name: str) -> str | None:
         """Return a sentence if no device has this id or alias. Return None if there is such a device, or if
         devices are not checked."""
-        id_ = (self.aliases or {}).get(name, name)
+        id_ = self._id_of(name)
         if id_ in (self.devices or {}):
             return None
         if named := self.named.get(name.casefold()):
@@ -375,7 +382,7 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
         of, id_ = owner
         devices = self.devices or {}
         if of == "device":
-            ids: Collection[str] = [(self.aliases or {}).get(id_, id_)]
+            ids: Collection[str] = [self._id_of(id_)]
         else:
             ids = devices if owner == ANY_DEVICE else self.members.get(owner, ())
         there = [each for each in ids if each in devices]

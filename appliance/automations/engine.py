@@ -145,7 +145,7 @@ class Engine:
     def _watch_comparisons(self) -> Iterator[None]:
         """Watch the comparisons of conditions with `for_secs`. A step collects the comparisons of one automation."""
         watched: defaultdict[str, dict[str, Comparison]] = defaultdict(dict)
-        for file in [*self._files.values()]:
+        for file in self._files.values():
             for device_id, comparison in file.definition.comparisons:
                 watched[device_id][comparison.key] = comparison
             yield

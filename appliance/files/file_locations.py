@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from appliance.config import Config
 from appliance.errors import Invalid
-from appliance.lua.files.folder import MAX_FOLDER_BYTES
+from appliance.lua.files.folder import Folder
 from appliance.lua.text.source import MAX_FILE_BYTES
 from appliance.tables.plain_files import read_plain
 
@@ -45,16 +45,10 @@ class FileLocation(Struct, frozen=True, kw_only=True):
         return list(self.file.parents[:depth])
 
     def has_room(self, added_bytes: int) -> bool:
-        """Return whether the folder can have this number of further bytes. If it cannot, a reload would ignore some
-        of its files."""
-        if (folder := self.folder) is None or added_bytes <= 0:
+        """Return whether the folder can have this number of further bytes."""
+        if self.folder is None or added_bytes <= 0:
             return True
-        files = folder.rglob("*.lua") if self.kind == "script" else folder.glob("*.lua")
-        shown = (each for each in files if "/." not in f"/{each.relative_to(folder)}")
-        try:
-            return sum(each.lstat().st_size for each in shown) + added_bytes <= MAX_FOLDER_BYTES
-        except OSError:
-            return True  # the folder is changing, or unreadable
+        return Folder(path=self.folder, name="", is_deep=self.kind == "script").has_room(added_bytes)
 
     def read(self) -> bytes | None:
         """Return the file's content, or None if it does not exist.

@@ -78,6 +78,15 @@ class Folder(Struct, frozen=True, kw_only=True):
         warnings = [Fault(self._name_of(path), 0, _why_unread(path)) for path in sorted(unread)[:MAX_UNREAD]]
         return Contents(sources=tuple(sources), faults=tuple(faults), unread=tuple(warnings))
 
+    def has_room(self, added_bytes: int) -> bool:
+        """Return whether the folder can have this number of further bytes. If it cannot, a reload would ignore some
+        of its files. This method blocks."""
+        try:
+            total = sum((self.path / path).lstat().st_size for path in self._walk([], []))
+        except OSError:
+            return True  # the folder is missing, changing, or unreadable
+        return total + added_bytes <= MAX_FOLDER_BYTES
+
     def contains(self, file: Path) -> bool:
         """Return whether the file is inside the folder after all links are followed."""
         return file.resolve().is_relative_to(self.path.resolve())

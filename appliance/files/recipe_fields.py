@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import accumulate
 from typing import Any
@@ -90,14 +90,12 @@ def line_starts(text: str) -> list[int]:
 
 
 def read_fields(text: str, tokens: Sequence[LuaToken]) -> list[RecipeField]:
-    lines, starts, code_lines = text.split("\n"), line_starts(text), _code_lines(tokens)
+    lines, starts = text.split("\n"), line_starts(text)
     fields: list[RecipeField] = []
-    for number, line in enumerate(lines, 1):
-        if re.match(r"\s*---\s?@field\b", line) is None or number in code_lines:
-            continue
+    for number, comment in _find_comments("field", lines, tokens):
         if len(fields) == MAX_RECIPE_FIELDS:
             raise FieldFault(number, f"a recipe can have at most {MAX_RECIPE_FIELDS} fields; remove some")
-        found = _FIELD.match(line.strip())
+        found = _FIELD.match(comment)
         if found is None:
             raise FieldFault(number, "write the field as `--- @field name type [of]: label`")
         name, kind, of, label = found.groups()
@@ -124,12 +122,9 @@ def read_fields(text: str, tokens: Sequence[LuaToken]) -> list[RecipeField]:
 def read_rules(text: str, tokens: Sequence[LuaToken], fields: Sequence[RecipeField]) -> list[RecipeRule]:
     """Return the recipe's rules. Raise `FieldFault` for a malformed rule, and if the samples contradict a rule."""
     known = {field.name: field for field in fields}
-    code_lines = _code_lines(tokens)
     rules: list[RecipeRule] = []
-    for number, line in enumerate(text.split("\n"), 1):
-        if re.match(r"\s*---\s?@rule\b", line) is None or number in code_lines:
-            continue
-        found = _RULE.match(line.strip())
+    for number, comment in _find_comments("rule", text.split("\n"), tokens):
+        found = _RULE.match(comment)
         if found is None:
             raise FieldFault(number, "write the rule as `--- @rule field < field: reason`, or with ~=")
         left, operator, right, reason = found.groups()
@@ -150,9 +145,12 @@ def read_rules(text: str, tokens: Sequence[LuaToken], fields: Sequence[RecipeFie
     return rules
 
 
-def _code_lines(tokens: Sequence[LuaToken]) -> set[int]:
-    """Return the lines with Lua tokens. A comment line contains no token."""
-    return {token.line for token in tokens}
+def _find_comments(word: str, lines: Sequence[str], tokens: Sequence[LuaToken]) -> Iterator[tuple[int, str]]:
+    """Yield the numbers and texts of the comment lines that begin with `--- @word`."""
+    code_lines = {token.line for token in tokens}  # a comment line contains no token
+    for number, line in enumerate(lines, 1):
+        if re.match(rf"\s*---\s?@{word}\b", line) is not None and number not in code_lines:
+            yield number, line.strip()
 
 
 def _read_literal(tokens: Sequence[LuaToken], line: int, starts: Sequence[int]) -> tuple[Any, int, int]:

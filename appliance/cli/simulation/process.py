@@ -87,11 +87,11 @@ class _Output:
 
     def write(self, line: str) -> None:
         if not self.is_full:
-            self._bytes += len(encoded := line.encode())
-            self.is_full = self._bytes > MAX_OUTPUT_BYTES
-            if not self.is_full:
+            encoded = line.encode()
+            self._bytes += len(encoded)
+            if self._bytes <= MAX_OUTPUT_BYTES:
                 self.lines.append(encoded)
-                self.is_full = len(self.lines) >= MAX_LINES
+            self.is_full = self._bytes > MAX_OUTPUT_BYTES or len(self.lines) >= MAX_LINES
         if self.is_full:
             self._stop()
 

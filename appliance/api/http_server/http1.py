@@ -33,8 +33,6 @@ MAX_CHUNK_LINE_BYTES = 64
 CHUNKS_PER_TURN = 32
 """Number of chunks that are read before other tasks continue. A body can have thousands of one-byte chunks."""
 
-HEAD_TOO_LARGE = 431
-
 _CRLF = b"\r\n"
 _END_OF_HEAD = b"\r\n\r\n"
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -99,7 +97,7 @@ class StrictHttp1(Http):
             end = await self._receive_head()
         if end < 0:
             sentence = f"the request line and headers are larger than {self._limits.head_bytes} bytes"
-            raise SanicException(sentence, status_code=HEAD_TOO_LARGE)
+            raise SanicException(sentence, status_code=HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
         head = parse_head(bytes(self.recv_buffer[:end]), self._fields)
         if head.fields is not self._fields:
             self._fields, self.identified = head.fields, None

@@ -58,6 +58,7 @@ class Bodies:
             http1.abandon_body()
             raise
         if body is None:
+            http1.refuse_body(limit)
             whose = "this path" if limit == max_bytes else "api.max_body_bytes in the configuration"
             raise TooLarge(f"the body is larger than {limit} bytes, the limit of {whose}")
         return body
@@ -66,7 +67,6 @@ class Bodies:
         """Return the body, or None if it is too large."""
         body = bytearray()
         if http1.request_bytes_left > limit:
-            http1.refuse_body(limit)
             return None
         try:
             async for piece in http1:
@@ -75,7 +75,6 @@ class Bodies:
                 if self._budget.is_exceeded:
                     raise Overloaded("other requests use all of the memory for request bodies; try again in a second")
                 if len(body) > limit:
-                    http1.refuse_body(limit)
                     return None
             return bytes(body)
         finally:

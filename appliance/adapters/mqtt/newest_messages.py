@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 
 from appliance.adapters.mqtt.messages import Message, Received
-from appliance.adapters.mqtt.topic_filters import matches
+from appliance.adapters.mqtt.topic_filters import is_wild, matches
 from appliance.errors import Invalid
 
 MAX_REMEMBERED_BYTES = 16 * 1024 * 1024
@@ -43,11 +43,11 @@ class NewestMessages:
 
     def end_for(self, key: str, filters: Collection[str]) -> None:
         """Record that the present messages at these filters are outdated for the entity with this key."""
-        levels = [each.split("/") for each in filters]
-        for topic in self._by_topic:
-            given = topic.split("/")
-            if any(matches(each, given) for each in levels):
-                self._outdated.setdefault(topic, set()).add(key)
+        topics = {each for each in filters if each in self._by_topic}
+        for levels in (each.split("/") for each in filters if is_wild(each)):
+            topics.update(topic for topic in self._by_topic if matches(levels, topic.split("/")))
+        for topic in topics:
+            self._outdated.setdefault(topic, set()).add(key)
 
     def is_outdated_for(self, key: str, topic: str) -> bool:
         return key in self._outdated.get(topic, ())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Container, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TypeVar
@@ -109,9 +110,10 @@ class AnnouncementStore:
             self._refusals.note_limit("configurations", None)
         for key in {each.key for each in former} - {each.key for each in found}:
             self._refusals.forget_entity(key)
-        units = {**self._removed_units, **{each.key: each.unit for each in former}}
+        units = ChainMap({each.key: each.unit for each in former}, self._removed_units)
         self._removed_units |= {each.key: each.unit for each in former if not payload and each.key in self.device_ids}
-        self.new_units |= {each.key for each in found if each.unit and units.get(each.key, "") not in ("", each.unit)}
+        known = [each for each in found if units.get(each.key)]
+        self.new_units |= {each.key for each in known if each.unit not in ("", units[each.key])}
         _put(self._payloads, topic, payload)
         _put(self._announced, source, found)
         self._refusals.note_topic(topic, Refusal(self._device_of(source), "announcement", fault) if fault else None)

@@ -47,10 +47,10 @@ class DeviceSlugs:
         if identifier not in self._slugs:
             plain, full = slug(identifier), slug_with_digits(identifier)
             is_taken = any(owners.get(plain, identifier) != identifier for owners in (self._owners, self._known))
-            has_digits = any(each.isalnum() and not each.isascii() for each in identifier)
+            is_shortened = any(each.isalnum() and not each.isascii() for each in identifier)
             is_known = plain not in self._owners and self._known.get(plain) in (identifier, earlier or identifier)
-            has_digits = full in self._known or (not is_known and (has_digits or is_taken))
-            self._slugs[identifier] = full if has_digits else plain
+            needs_digits = full in self._known or (not is_known and (is_taken or is_shortened))
+            self._slugs[identifier] = full if needs_digits else plain
             self._owners.setdefault(self._slugs[identifier], identifier)
         return self._slugs[identifier]
 

@@ -89,5 +89,4 @@ def identifier_of(members: Sequence[Announcement]) -> str:
     """Return the identifier that determines a device's slug, independently of the order of announcements."""
     identifiers = [each.device.identifiers[0] for each in members if each.device.identifiers]
     connections = [each.device.connections[0] for each in members if each.device.connections]
-    alone = [each.own_id for each in members]
-    return min(identifiers or connections or alone, key=lambda each: (slug(each), each))
+    return min(identifiers or connections or [each.own_id for each in members], key=lambda each: (slug(each), each))

@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from appliance.adapters.matter.nodes import BASIC, BRIDGED, DESCRIPTOR, FIXED_LABEL, USER_LABEL, Endpoint
+from appliance.adapters.matter.nodes import DESCRIPTIONS, Endpoint
 from appliance.errors import Invalid
 from appliance.home.model import DeviceKind
 from appliance.home.values import Value, clamped_kelvin, kelvin_of, percent_of
@@ -276,7 +276,7 @@ _BATTERY = ClusterField(POWER_SOURCE, 12, "battery", lambda value, _: integer(va
 CLUSTERS = frozenset({SWITCH, *(field.cluster for field in FIELDS)})
 """Clusters that make an endpoint a device."""
 
-READ_CLUSTERS = CLUSTERS | {DESCRIPTOR, BASIC, BRIDGED, FIXED_LABEL, USER_LABEL, POWER_SOURCE, IDENTIFY}
+READ_CLUSTERS = CLUSTERS | DESCRIPTIONS | {POWER_SOURCE, IDENTIFY}
 """All clusters that the adapter reads."""
 
 _LIGHT_TYPES = {256, 257, 268, 269}

@@ -11,9 +11,8 @@ from appliance.errors import BadAnswer
 from appliance.home.model import Info
 
 DESCRIPTOR, BASIC, BRIDGED, FIXED_LABEL, USER_LABEL = 29, 40, 57, 64, 65
+DESCRIPTIONS = frozenset({DESCRIPTOR, BASIC, BRIDGED, FIXED_LABEL, USER_LABEL})
 """Clusters that contain the types and names of an endpoint."""
-
-_DESCRIPTIONS = {DESCRIPTOR, BASIC, BRIDGED, FIXED_LABEL, USER_LABEL}
 
 ROOT_ENDPOINT, AGGREGATOR_TYPE = 0, 14
 
@@ -141,7 +140,7 @@ class Node:
     def forget_values(self) -> None:
         """Make the values of all devices unknown. The descriptions of the devices and of their commands remain."""
         for number, endpoint in self.endpoints.items():
-            for cluster in endpoint.clusters.keys() - _DESCRIPTIONS:
+            for cluster in endpoint.clusters.keys() - DESCRIPTIONS:
                 for attribute in endpoint.clusters[cluster]:
                     if attribute < _FIRST_GLOBAL:
                         at = (number, cluster, attribute)

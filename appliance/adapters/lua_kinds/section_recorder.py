@@ -28,19 +28,22 @@ MAX_MESSAGES, MAX_MESSAGE_BYTES = 200, 16 << 20
 class SectionRecorder:
     """Forwards requests and connections to a `Transport` and a `PushSource`, and records them.
 
-    If the exchanges or the messages have more than `max_bytes`, the rest is not recorded. `is_complete` is whether
-    all exchanges are recorded.
+    If the exchanges or the messages have more than `max_bytes`, the rest is not recorded.
     """
 
     def __init__(self, transport: Transport, source: PushSource, max_bytes: int = sys.maxsize) -> None:
         self._transport = transport
         self._source = source
         self.address = source.address
-        self.is_complete = True
         self._exchanges: list[Exchange] = []
         self._exchange_bytes_left = max_bytes
         self.messages_kept: list[Message] = []
         self._bytes_left = min(MAX_MESSAGE_BYTES, max_bytes)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all exchanges are recorded."""
+        return self._exchange_bytes_left >= 0
 
     async def exchange(self, request: WebRequest) -> HttpResponse:
         try:
@@ -53,7 +56,6 @@ class SectionRecorder:
 
     def _add(self, exchange: Exchange) -> None:
         self._exchange_bytes_left -= exchange.size
-        self.is_complete = self._exchange_bytes_left >= 0
         if self.is_complete:
             self._exchanges.append(exchange)
 

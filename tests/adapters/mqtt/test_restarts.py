@@ -146,6 +146,7 @@ UNITS: list[tuple[str, dict[str, Any], dict[str, Any], str, Any, str, Any]] = [
     ("sensor", {"state_topic": "s", "device_class": "temperature"}, {"unit_of_measurement": "°F"}, "temperature",
      {"value": 68, "unit": "°F"}, "°C", {"value": 68, "unit": "°C"}),
     ("sensor", {"state_topic": "s"}, {"unit_of_measurement": "W"}, "custom.mqtt.x", None, "kW", 68),
+    ("sensor", {"state_topic": "+"}, {"unit_of_measurement": "W"}, "custom.mqtt.x", None, "kW", 68),
     ("number", {"state_topic": "s", "command_topic": "c"}, {"unit_of_measurement": "W"}, "custom.mqtt.x", None, "kW",
      68),
     ("sensor", {"state_topic": "s", "device_class": "power"}, {"unit_of_measurement": "W"}, "power_consumption",

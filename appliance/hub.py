@@ -327,9 +327,8 @@ class Hub:
             send=self.dispatcher.send,
             scenes=lambda: {scene.id: scene.name for scene in self.scenes.catalog.list_definitions()},
             run_scene=self.scenes.execute,
-            automations=lambda: {
-                view.definition.id: (view.definition.name, view.is_enabled) for view in self.automations.list_views()
-            },
+            automations=self.automations.list_switches,
+            revision=lambda: (self.scenes.catalog.revision, self.automations.revision),
             switch=lambda id_, is_enabled: self.automations.switch(id_, is_enabled=is_enabled),
             is_stopping=lambda: self.is_stopping,
             frame_of=self._frame_of,

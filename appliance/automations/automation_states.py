@@ -138,6 +138,8 @@ class AutomationStates:
         self._states = read_states(storage)
         self._switched = read_switches(storage)
         self._at_first: Mapping[str, bool] = {}
+        self.revision = 0
+        """A number that changes with the switches."""
         self.switch_all({})
 
     async def __aenter__(self) -> AutomationStates:
@@ -155,6 +157,7 @@ class AutomationStates:
     def switch_all(self, enabled: Mapping[str, bool]) -> None:
         """For automations without a stored switch, apply the field `enabled` from their files."""
         self._at_first = enabled
+        self.revision += 1
         for id_ in {**self._switched, **enabled}:
             self.of(id_).is_enabled = self._switched.get(id_, enabled.get(id_, True))
 
@@ -219,6 +222,7 @@ class AutomationStates:
         if not is_as_the_file_says:
             self._switched[id_] = is_enabled
         self.of(id_).is_enabled = is_enabled
+        self.revision += 1
 
     async def _remove(self, keys: list[str]) -> None:
         with contextlib.suppress(StoreFailed):  # if the removal fails, these states still exist at the next start

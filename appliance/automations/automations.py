@@ -116,6 +116,15 @@ class Automations(ExecutableFiles[AutomationDefinition]):
     def list_views(self) -> list[View]:
         return [self._view(definition) for definition in self.catalog.list_definitions()]
 
+    def list_switches(self) -> Iterator[tuple[str, str, bool]]:
+        """Return the id and name of each automation, and whether it is enabled, computed on demand."""
+        return ((each.id, each.name, self.states.of(each.id).is_enabled) for each in self.catalog.list_definitions())
+
+    @property
+    def revision(self) -> tuple[int, int]:
+        """A value that changes when an automation is loaded or switched."""
+        return self.catalog.revision, self.states.revision
+
     def find_last_result(self, id_: str) -> ExecutionResult | Run | None:
         """If the newest decision prevented a run, return this decision. Otherwise, return the last run, which may
         have been before the hub's last start."""

@@ -157,6 +157,8 @@ class Catalog(Generic[T]):
         """During a load after a change of dependencies, the valid files of the load before."""
         self._files: Mapping[str, LoadedFile[T]] = {}
         """The loaded files, sorted by id."""
+        self.revision = 0
+        """A number that changes with the loaded files."""
 
     def get(self, id_: str) -> LoadedFile[T]:
         """Return the file. Raise `NotFound` for an unknown id."""
@@ -211,7 +213,7 @@ class Catalog(Generic[T]):
             id_: file for id_, file in self._files.items() if file.source.name in faulty - used and id_ not in found
         }
         self._accept(reading)
-        self._files = _by_id([*found.values(), *kept.values()])
+        self._use([*found.values(), *kept.values()])
         self.is_refused = False
         for fault in faults:
             log.warning("unchanged: %s", fault)
@@ -268,10 +270,14 @@ class Catalog(Generic[T]):
         return CheckResult(faults=faults, warnings=reading.list_warnings(), valid=reading.files)
 
     def _accept(self, reading: LoadedFolder[T]) -> None:
-        self._files = _by_id(reading.files)
+        self._use(reading.files)
         log_warnings(log, reading.list_warnings())
         self.rejected = (*reading.faults, *reading.duplicates)
         self.is_complete = self._folder is not None and not reading.is_missing and not self.rejected
+
+    def _use(self, files: Iterable[LoadedFile[T]]) -> None:
+        self._files = _by_id(files)
+        self.revision += 1
 
     async def _read(self, tries: int = 1) -> LoadedFolder[T]:
         await self._check_dependencies()

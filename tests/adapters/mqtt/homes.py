@@ -177,7 +177,8 @@ async def publishing(
         send=lamp.send,
         scenes=lambda: access.get("scenes", {}),
         run_scene=access.get("run_scene"),  # type: ignore[arg-type]
-        automations=lambda: dict(access.get("automations", {})),
+        automations=lambda: ((id_, *each) for id_, each in access.get("automations", {}).items()),
+        revision=access.get("revision", object),
         switch=access.get("switch"),  # type: ignore[arg-type]
         is_stopping=access.get("is_stopping", bool),
         frame_of=access.get("frame_of", no_frame),

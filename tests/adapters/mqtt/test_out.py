@@ -20,6 +20,7 @@ from appliance.adapters.mqtt.messages import Received
 from appliance.adapters.mqtt.out.command_queues import MAX_WAITING_COMMANDS, CommandQueues
 from appliance.adapters.mqtt.out.discovery_payloads import device_payload
 from appliance.adapters.mqtt.out.home_access import HomeAccess, no_frame
+from appliance.adapters.mqtt.out.hub_publisher import CATALOG_SECS
 from appliance.adapters.mqtt.out.section_publishers import build_publishers
 from appliance.adapters.mqtt.out.topics import HubTopics, discovery_id
 from appliance.adapters.mqtt.stored_texts import published_topics
@@ -250,6 +251,28 @@ async def test_messages_of_an_earlier_run_are_cleared(broker: Broker) -> None:
                         break
 
 
+async def test_automations_are_listed_only_after_a_change(broker: Broker) -> None:
+    """With thousands of automations, each list takes 10 ms."""
+    automations, revisions, lists = {f"a{number}": ("A", True) for number in range(50)}, [1], list[int]()
+
+    class Listed:
+        def items(self) -> Any:
+            lists.append(revisions[0])
+            return automations.items()
+
+    async with broker.client() as client, BrokerHome(broker) as home:
+        await client.subscribe("lares/here/automations/a7/state", qos=1)
+        access: dict[str, Any] = {"automations": Listed(), "revision": lambda: revisions[0]}
+        async with publishing(home, "here", Lamp(home.registry, LAMP), **access):
+            assert await next_message(client, "lares/here/automations/a7/state") == "on"
+            passed = home.clock.monotonic() + 10 * CATALOG_SECS
+            await until(lambda: home.clock.monotonic() > passed)
+            assert lists == [1]
+            automations["a7"], revisions[0] = ("A", False), 2
+            assert await next_message(client, "lares/here/automations/a7/state") == "off"
+            assert lists == [1, 2]
+
+
 CONFIG = "/device/lares_here/elgato_lights_3a_light_3a_0/config"
 STATE = "/devices/elgato_lights:light:0/state"
 
@@ -271,7 +294,7 @@ async def test_only_outdated_messages_of_this_hub_are_cleared(broker: Broker, ke
         async def switch(id_: str, is_enabled: bool) -> None: ...
 
         access = HomeAccess(registry=home.registry, bus=home.bus, send=lamp.send, scenes=dict, run_scene=print,
-                            automations=lambda: {"a": ("A", True)}, switch=switch, is_stopping=bool,
+                            automations=lambda: [("a", "A", True)], revision=object, switch=switch, is_stopping=bool,
                             frame_of=no_frame)  # fmt: skip
         await client.publish(foreign, "{}", qos=1, retain=True)
         retained: set[str] = set()

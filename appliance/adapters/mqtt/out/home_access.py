@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -23,9 +23,11 @@ def no_frame(_: Event) -> None:
 class HomeAccess(Struct, frozen=True, kw_only=True):
     """`send` is `Dispatcher.send`.
 
-    `scenes` returns names by id. `automations` returns the name by id, and whether the automation is enabled.
-    `run_scene` and `switch` raise `LaresError`. `frame_of` returns an event's JSON as in the event stream, or None if
-    the stream omits the event. `is_stopping` returns whether the hub is stopping.
+    `scenes` returns names by id. `automations` returns the id and name of each automation, and whether it is enabled.
+    `revision` returns a value that changes with the results of both. `run_scene` and `switch` raise `LaresError`.
+
+    `frame_of` returns an event's JSON as in the event stream, or None if the stream omits the event. `is_stopping`
+    returns whether the hub is stopping.
     """
 
     registry: Registry
@@ -33,7 +35,8 @@ class HomeAccess(Struct, frozen=True, kw_only=True):
     send: Callable[[Sequence[Device], Command, str], Awaitable[Sequence[Outcome]]]
     scenes: Callable[[], Mapping[str, str]]
     run_scene: Callable[[str], object]
-    automations: Callable[[], Mapping[str, tuple[str, bool]]]
+    automations: Callable[[], Iterable[tuple[str, str, bool]]]
+    revision: Callable[[], object]
     switch: Callable[[str, bool], Awaitable[object]]
     is_stopping: Callable[[], bool]
     frame_of: FrameOf

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from urllib.parse import unquote
@@ -23,7 +23,7 @@ from appliance.adapters.mqtt.out.topics import HubTopics, discovery_id
 from appliance.adapters.mqtt.retained_messages import RetainedMessages
 from appliance.clock import Clock, timestamp
 from appliance.errors import Busy, LaresError, NotFound, Stopping, Unreachable
-from appliance.event_loop import wait_in_line
+from appliance.event_loop import in_steps, wait_in_line
 from appliance.home import events
 from appliance.home.commands import Command
 from appliance.home.model import Device
@@ -82,6 +82,8 @@ class HubPublisher:
         self._events: dict[str, dict[str, None]] = {}
         self._retained = RetainedMessages("publishing", clock)
         self._catalogs: tuple[Mapping[str, str], Mapping[str, str]] | None = None  # announced scenes and automations
+        self._revision: object = None  # of the announced scenes and automations
+        self._announcing = asyncio.Lock()
         self._automations: set[str] = set()  # state topics of the automations
         self._sending = 0  # the number of results and events
         self._connection: BrokerConnection | None = None
@@ -151,11 +153,12 @@ class HubPublisher:
 
     async def _publish_all(self, connection: BrokerConnection) -> None:
         """Publish the current state, then each change."""
-        self._frames.clear()
-        self._retained.clear()
-        self._catalogs = None
-        self._automations.clear()
-        self._connection = connection
+        async with self._announcing:  # on the previous connection
+            self._frames.clear()
+            self._retained.clear()
+            self._catalogs = self._revision = None
+            self._automations.clear()
+            self._connection = connection
         try:
             await connection.subscribe(self._topics.commands)
             await connection.publish_online()
@@ -235,19 +238,26 @@ class HubPublisher:
 
     async def _publish_catalogs(self, connection: BrokerConnection) -> None:
         """Publish changes of the scenes and automations, including whether each automation is enabled."""
-        scenes, automations = self._home.scenes(), self._home.automations()
-        names = {id_: name for id_, (name, _) in automations.items()}
-        if self._catalogs != (scenes, names):
-            self._catalogs = scenes, names
-            announced = hub_payload(scenes, names, self._topics).decode()
-            await self._retained.publish(connection, self._topics.config("hub"), announced)
-        states = {
-            self._topics.of("automations", id_, "state"): "on" if is_enabled else "off"
-            for id_, (_, is_enabled) in automations.items()
-        }
-        known, self._automations = self._automations, {*states}
-        for topic in known | states.keys():
-            await self._retained.publish(connection, topic, states.get(topic, ""))
+        async with self._announcing:
+            if (revision := self._home.revision()) == self._revision:
+                return
+            self._revision = revision
+            scenes, names, states = self._home.scenes(), dict[str, str](), dict[str, str]()
+            await in_steps(self._clock, self._collect_automations(names, states))
+            if self._catalogs != (scenes, names):
+                announced = await asyncio.to_thread(hub_payload, scenes, names, self._topics)
+                self._catalogs = scenes, names
+                await self._retained.publish(connection, self._topics.config("hub"), announced.decode())
+            known, self._automations = self._automations, {*states}
+            for topic in known | states.keys():
+                await self._retained.publish(connection, topic, states.get(topic, ""))
+
+    def _collect_automations(self, names: dict[str, str], states: dict[str, str]) -> Iterator[None]:
+        """Collect the names by id, and the states by topic. A step collects one automation."""
+        for id_, name, is_enabled in self._home.automations():
+            names[id_] = name
+            states[self._topics.of("automations", id_, "state")] = "on" if is_enabled else "off"
+            yield
 
     def _on_message(self, commands: CommandQueues, received: Received) -> None:
         """Process a command, or check a retained message of this hub."""

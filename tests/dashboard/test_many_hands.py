@@ -244,10 +244,10 @@ async def test_a_card_can_be_dragged_past_several_others(browser: Browser) -> No
 
 async def middle(page: Page, room: Locator, at: int) -> tuple[float, float]:
     """Return the middle of a tile of the room, once the page shows the tile."""
-    tile = room.locator("article").nth(at)
-    await expect(tile).to_be_visible()
-    box = await tile.bounding_box()
-    assert box is not None
+    tile, box = room.locator("article").nth(at), None
+    while box is None:  # the page can replace a visible tile before the box is measured
+        await expect(tile).to_be_visible()
+        box = await tile.bounding_box()
     return box["x"] + box["width"] / 3, box["y"] + box["height"] / 2
 
 

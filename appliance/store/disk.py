@@ -25,9 +25,10 @@ MAX_STORE_FILE_BYTES = 256 << 20
 """Maximum size of a file that is read at once. The hub's own files are far smaller."""
 
 
-FileState = tuple[int, int, int, int]
-"""The device, inode, size, and modification time of a file or folder. If another program writes or replaces the file,
-or changes a name in the folder, the state changes."""
+FileState = tuple[int, int]
+"""The size and modification time of a file or folder. If another program writes or replaces the file, or changes a
+name in the folder, the state changes. The inode is omitted, because FAT and network file systems can assign another
+inode to the same file."""
 
 
 class Disk:
@@ -71,7 +72,7 @@ class Disk:
             found = os.stat(f"{self.folder}/{name}")  # noqa: PTH116 - a `Path` would double the time of each check
         except FileNotFoundError:
             return None
-        return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+        return found.st_size, found.st_mtime_ns
 
     def is_at(self, descriptor: int, name: str) -> bool:
         """Return whether the open file has this name."""

@@ -157,6 +157,8 @@ class DocumentFiles:
             self._check_files()
             if max(generations_of(self._disk.list_names()), default=0) > self._generation:
                 self._replace_files(f"added files of a later generation to {self._disk.folder}")
+            elif not self._needs_generation and not self._journal.is_whole():
+                self._replace_files(f"changed {self._disk.folder / journal_name(self._generation)}")
             if self._needs_generation:
                 self._make_ready()
         finally:

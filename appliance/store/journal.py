@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 
 from appliance.store.disk import PART, Disk
-from appliance.store.file_format import EncodedChanges, encode_header, encode_record, journal_name
+from appliance.store.file_format import EncodedChanges, check_crc, encode_header, encode_record, journal_name
 
 PREALLOCATED = 256 * 1024
 """Bytes reserved after a journal's records, so that an append neither allocates space nor changes the file's
@@ -84,6 +84,14 @@ class Journal:
         except OSError:
             return False
         return found == self._expected
+
+    def is_whole(self) -> bool:
+        """Return whether each record in the file is still valid. This reads the whole file."""
+        try:
+            found = self._disk.read_part(journal_name(self._generation), 0, self.end)
+        except OSError:
+            return False
+        return all(check_crc(line) is not None for line in found.removesuffix(b"\n").split(b"\n"))
 
     def is_in_place(self) -> bool:
         """Return whether the open file still has its name. The next append takes longer, because the kernel then

@@ -132,9 +132,9 @@ class RecordingDisk(Disk):
 
     def find_state(self, name: str = "") -> FileState | None:
         if not name:
-            return 0, 0, 0, zlib.crc32(repr(self._names).encode())
+            return 0, zlib.crc32(repr(self._names).encode())
         number = self._names.get(name)
-        return None if number is None else (0, number, len(self._files[number]), zlib.crc32(self._files[number]))
+        return None if number is None else (len(self._files[number]), zlib.crc32(self._files[number]))
 
     def is_at(self, descriptor: int, name: str) -> bool:
         return self._names.get(name) == self._open[descriptor]

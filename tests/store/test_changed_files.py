@@ -165,7 +165,15 @@ async def test_each_confirmed_change_is_found_if_the_files_were_changed_after_a_
     assert list_rooms(folder) == ["room/a", "room/b", "room/c", "room/d"]
 
 
-@pytest.mark.parametrize("change", CHANGES)
+def overwrite_middle(folder: Path, old: Path) -> None:
+    """Damage a record of the journal. The file keeps its length and its last record."""
+    data = (folder / JOURNAL).read_bytes()
+    with (folder / JOURNAL).open("r+b") as stream:
+        stream.seek(data.index(b"room/b"))
+        stream.write(b"\0" * 6)
+
+
+@pytest.mark.parametrize("change", [*CHANGES, overwrite_middle])
 async def test_a_clean_stop_keeps_the_document_without_another_change(
     folder: Path, change: Callable[[Path, Path], None]
 ) -> None:
@@ -200,6 +208,19 @@ async def test_files_of_a_later_generation_do_not_replace_the_running_hub_s_docu
         shutil.copytree(other, folder, dirs_exist_ok=True)
     assert list_rooms(folder) == ["room/a", "room/b", "room/c"]
     assert "added files of a later generation" in caplog.text
+
+
+async def test_a_copy_with_the_same_content_and_time_is_not_written_again(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """FAT and network file systems can assign another inode to the same file."""
+    async with open_document(Disk(folder), Clock()) as document:
+        for number in range(5):
+            shutil.copy2(folder / SNAPSHOT, folder.with_name("copy"))
+            folder.with_name("copy").replace(folder / SNAPSHOT)
+            await document.put_many({"room/a": {"name": str(number)}})
+            assert document.figures()["generation"] == 1
+    assert "another program" not in caplog.text
 
 
 async def test_unchanged_files_are_not_written_again(folder: Path, caplog: pytest.LogCaptureFixture) -> None:

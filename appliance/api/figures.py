@@ -9,6 +9,7 @@ import resource
 import threading
 from collections import Counter
 from datetime import datetime
+from itertools import starmap
 from typing import Any
 
 from msgspec.structs import replace
@@ -18,7 +19,7 @@ from appliance.api import schemas
 from appliance.api.http_server.connection_limiter import ConnectionLimiter
 from appliance.api.stream import EventStream
 from appliance.clock import timestamp
-from appliance.event_loop import loop_lag
+from appliance.event_loop import in_steps, loop_lag, wait_for_short_turn
 from appliance.health import AdapterHealth
 from appliance.hub import Hub
 from appliance.version import VERSION
@@ -32,8 +33,13 @@ class Figures:
         self._stream = stream
         self._limiter = limiter
 
-    def tree(self) -> dict[str, Any]:
+    async def collect(self) -> dict[str, Any]:
+        """Return the tree. The adapters are described in steps, because a hub can have hundreds."""
         hub, stream, history, loop = self._hub, self._stream, self._hub.history, loop_lag()
+        adapters: dict[str, Any] = {}
+        described = ((each.name, self._adapter(each)) for each in hub.health.list_adapters())
+        await in_steps(hub.clock, starmap(adapters.__setitem__, described))
+        await wait_for_short_turn()  # the other figures for several clients would make one turn long
         return {
             "hub": {
                 "version": VERSION,
@@ -45,7 +51,7 @@ class Figures:
                 "safe": hub.safe_mode.reason,
             },
             "counts": _count_things(hub),
-            "adapters": {each.name: self._adapter(each) for each in hub.health.list_adapters()},
+            "adapters": adapters,
             "devices": _count_states(hub),
             "store": {**hub.store.document.figures(), "card": hub.store.recorder.figures()},
             "clock": hub.environment.scheduler.figures(),

@@ -108,7 +108,7 @@ value.
 
 
 def write_metrics(tree: Mapping[str, Any], requests: RequestCounts) -> bytes:
-    """Return every metric as text. `tree` is the result of `Figures.tree`."""
+    """Return every metric as text. `tree` is the result of `Figures.collect`."""
     hub, known = tree["hub"], {"version": tree["hub"]["version"], "python": tree["hub"]["python"]}
     return expose(
         [

@@ -280,6 +280,24 @@ async def test_one_check_of_names_runs_at_a_time(tmp_path: Path) -> None:
         assert asked.empty(), "the other reloads share the second check"
 
 
+async def test_simultaneous_callers_share_the_names_of_the_home(tmp_path: Path) -> None:
+    """Each copy of the names has thousands of objects, which must also be freed."""
+    views: list[HomeNames] = []
+
+    async def view(*_: object) -> tuple[HomeNames, list[Any]]:
+        await asyncio.sleep(0)
+        views.append(names())
+        return views[-1], []
+
+    async with (
+        bench(tmp_path, automation()) as it,
+        NameWatcher(it.bus, it.clock, Card(), view, lambda: True) as watcher,
+    ):
+        found = await asyncio.gather(*(watcher.find_known() for _ in range(16)))
+    assert len(views) == 1
+    assert len({id(each.near) for each in found}) == 16, "each caller searches for its own nearest names"
+
+
 def test_an_unknown_name_in_a_call_causes_a_warning_with_its_line() -> None:
     known = HomeNames(
         adapters=["elgato_lights", "tv"], rooms=["den", "hall"], groups=["downstairs"], operations={"tv": None}

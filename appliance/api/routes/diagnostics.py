@@ -20,7 +20,7 @@ class DiagnosticsApi(ApiResource):
     @route("GET", "/diagnostics", Role.ADMIN, schemas.DIAGNOSTICS)
     async def show_diagnostics(self, call: Call) -> object:
         """Return the internal state of the hub: counts, and data about each part."""
-        figures = self.parts.figures.tree()
+        figures = await self.parts.figures.collect()
         each: dict[str, Any] = {}
         await in_steps(self.hub.clock, starmap(each.__setitem__, self.hub.automations.due_times.list_figures()))
         return {**figures, "automations": {**figures["automations"], "each": each}}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from appliance.api.metrics import CONTENT_TYPE, write_metrics
 from appliance.api.responses import Response
 from appliance.api.roles import Role
@@ -15,6 +17,6 @@ class MetricsPage(ApiResource):
     @route("GET", "/metrics", Role.READ, TEXT, media_type=CONTENT_TYPE)
     async def show(self, call: Call) -> object:
         """Return the hub's metrics in Prometheus's text format."""
-        return Response(
-            write_metrics(self.parts.figures.tree(), self.parts.requests), 200, {"content-type": CONTENT_TYPE}
-        )
+        figures = await self.parts.figures.collect()
+        text = await asyncio.to_thread(write_metrics, figures, self.parts.requests)
+        return Response(text, 200, {"content-type": CONTENT_TYPE})

@@ -120,7 +120,7 @@ class StatusApi(ApiResource):
         return await asyncio.to_thread(lambda: b"".join((b'{"values":{', b",".join(pairs), b"}}")))
 
     async def _encode_status(self) -> bytes:
-        hub, figures = self.hub, self.parts.figures.tree()
+        hub, figures = self.hub, await self.parts.figures.collect()
         offline: list[dict[str, Any]] = []
         await in_steps(hub.clock, map(offline.append, self._list_offline()))
         automations: list[dict[str, Any]] = []

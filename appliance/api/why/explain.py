@@ -15,6 +15,7 @@ from appliance.api.why.explanation import MAX_DECISIONS, Explanation, list_safe_
 from appliance.api.why.missing import explain_missing
 from appliance.automations.names.home_names import describe_ambiguous
 from appliance.errors import Invalid, NotFound
+from appliance.event_loop import wait_for_short_turn
 from appliance.hub import Hub
 from appliance.tables.checks import nearest, suggest
 
@@ -27,6 +28,7 @@ async def explain(hub: Hub, word: str) -> dict[str, Any]:
     its file, whether each condition holds now, and further notes. For other ids, `automation` is None. Raise
     `NotFound` for an unknown word, and `Invalid` for the name of several objects.
     """
+    await wait_for_short_turn()  # the searches for several clients would make one turn long
     try:
         found = await _explain_known(hub, await _find_id(hub, word))
     except NotFound:
@@ -56,7 +58,7 @@ async def _find_id(hub: Hub, word: str) -> str:
     """Return the id for a word. The word can be an id, an alias, or a name. The error `NotFound` suggests the nearest
     id. Raise `Invalid` if several automations, scenes, or devices have this name."""
     pairs = [
-        *((view.definition.id, view.definition.name) for view in hub.automations.list_views()),
+        *((each.id, each.name) for each in hub.automations.catalog.list_definitions()),
         *((scene.id, scene.name) for scene in hub.scenes.catalog.list_definitions()),
         *((device.id, device.name) for device in hub.registry.list_devices()),
     ]

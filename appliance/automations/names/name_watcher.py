@@ -9,6 +9,7 @@ from heapq import nsmallest
 from typing import Literal
 
 from msgspec import convert
+from msgspec.structs import replace
 
 from appliance.automations.definition import AutomationDefinition
 from appliance.automations.names.home_names import HomeNames, PastNames, RemovedDevice
@@ -84,6 +85,7 @@ class NameWatcher:
         self._has_answered = has_answered
         self._tasks = Tasks()
         self._checks = SharedRun(self._report, self._tasks, "check of names")
+        self._views = SharedRun(self._collect, self._tasks, "names of the home")
         self._is_due = True
         self._remember = storage.put_later
         self._past = read_past(storage)
@@ -91,12 +93,15 @@ class NameWatcher:
         self._removals = PackedRecords()
 
     async def find_known(self) -> HomeNames:
-        """Return the current names in the home."""
-        known, _ = await self._view(self._past, self.list_removed())
-        return known
+        """Return the current names in the home. Simultaneous callers share the names, but not the nearest names."""
+        known, _ = await self._views.result()
+        return replace(known, near={})
+
+    async def _collect(self) -> tuple[HomeNames, list[LoadedFile[AutomationDefinition]]]:
+        return await self._view(self._past, self.list_removed())
 
     async def _find(self) -> list[Fault]:
-        known, enabled = await self._view(self._past, self.list_removed())
+        known, enabled = await self._collect()
         return await compute_alone(NAMES_THREAD, self._list_new_faults, known, enabled)
 
     @staticmethod

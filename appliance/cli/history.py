@@ -15,7 +15,7 @@ from typing import Any
 from appliance.cli.owner import become_owner, need_access
 from appliance.cli.paths import HubPaths
 from appliance.cli.terminal import say
-from appliance.clock import timestamp
+from appliance.clock import from_millis, timestamp, to_millis
 from appliance.errors import StartFailed
 from appliance.history.card_lines import (
     Faulty,
@@ -23,19 +23,23 @@ from appliance.history.card_lines import (
     decode_command,
     decode_execution,
     decode_hours,
+    find_beginning,
     month_at,
 )
 from appliance.history.hours import Hour, join_all
 from appliance.history.series import ValueParts
 from appliance.store.disk import Disk
+from appliance.store.file_format import check_crc
 from appliance.store.lock import holder_of
-from appliance.store.month_files import MonthFiles
+from appliance.store.month_files import MonthFiles, lines_of
 
 COLUMNS = ("at", "kind", "device_id", "attribute", "value", "unit", "min", "max", "increase", "secs")
 """The columns of the table. A row of type `hour` has `min`, `max`, and `secs` (the seconds with known values). The
 row of a meter also has `increase`."""
 
 LINES_AT_ONCE = 500
+
+_MAX_MS = to_millis(datetime.max.replace(tzinfo=UTC))
 
 Row = dict[str, Any]
 
@@ -53,7 +57,7 @@ def history(arguments: argparse.Namespace) -> int:
     try:
         if not arguments.json:
             say(",".join(COLUMNS))
-        for rows in export.months():
+        for rows in export.parts():
             lines = sorted(map(show, rows))  # each line begins with its time
             for first in range(0, len(lines), LINES_AT_ONCE):
                 say(*lines[first : first + LINES_AT_ONCE])
@@ -83,18 +87,44 @@ class _Export:
         """The latest hour of each attribute. The hour is kept because a later line may add a part to it."""
         self.bad = 0
 
-    def months(self) -> Iterator[Iterator[Row]]:
-        """Yield the rows of each month, in the order of the file."""
+    def parts(self) -> Iterator[Iterator[Row]]:
+        """Yield the rows in parts. No row is older than a row of an earlier part."""
         first = "" if self._start is None else month_at(self._start)
         last = "~" if self._end is None else month_at(self._end)
-        for month in self._months.list_months():
+        for month, size in self._months.list_months().items():
             if first <= month <= last:
-                yield self._within(self._rows_in(month))
+                yield from map(self._within, self._parts_in(month, size))
 
-    def _rows_in(self, month: str) -> Iterator[Row]:
-        for line in self._months.read_all(month):
-            yield from self._rows_of(line)
-        yield from self._rest()
+    def _parts_in(self, month: str, size: int) -> Iterator[list[Row]]:
+        """Yield the rows of the month. Hold back each row while an unread part of the file can have an older row."""
+        waiting: list[Row] = []
+        done_until = datetime.min.replace(tzinfo=UTC)
+        for part, until in zip(self._months.read_parts(month, size), self._list_limits(month, size), strict=False):
+            for line in lines_of(part):
+                if not self._is_too_late(line):
+                    waiting += self._rows_of(check_crc(line))
+            if until > done_until:
+                waiting += self._close_hours(until)
+                yield [row for row in waiting if row["at"] < until]
+                waiting, done_until = [row for row in waiting if row["at"] >= until], until
+        yield [*waiting, *self._close_hours(None)]
+
+    def _list_limits(self, month: str, size: int) -> list[datetime]:
+        """Return, for each part of the file, the earliest time in the later parts."""
+        limits, earliest = [], from_millis(_MAX_MS)
+        beginnings = [
+            min(filter(None, map(find_beginning, lines_of(part))), default=_MAX_MS)
+            for part in self._months.read_parts(month, size)
+        ]
+        for beginning in reversed(beginnings):
+            limits.append(earliest)
+            earliest = min(earliest, from_millis(min(beginning, _MAX_MS)))
+        return limits[::-1]
+
+    def _is_too_late(self, line: bytes) -> bool:
+        """Return whether all entries of the line are after the end of the export."""
+        beginning = find_beginning(line) if self._end is not None else None
+        return self._end is not None and beginning is not None and beginning > to_millis(self._end)
 
     def _rows_of(self, line: Mapping[str, Any] | None) -> list[Row]:
         if line is None:
@@ -122,9 +152,12 @@ class _Export:
                 yield _hour_row(key, *before)
             self._open[key] = (parts, hour)
 
-    def _rest(self) -> Iterator[Row]:
-        rest, self._open = self._open, {}
-        return (_hour_row(key, *each) for key, each in rest.items())
+    def _close_hours(self, until: datetime | None) -> list[Row]:
+        """Return the rows of the latest hours that began before `until`. No later line can add a part to them."""
+        closed = {key: each for key, each in self._open.items() if until is None or each[1].start < until.timestamp()}
+        for key in closed:
+            del self._open[key]
+        return [_hour_row(key, *each) for key, each in closed.items()]
 
     def _within(self, rows: Iterable[Row]) -> Iterator[Row]:
         for row in rows:

@@ -21,6 +21,7 @@ Each line is a JSON object. The names in the object are short, because a home wr
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -53,6 +54,11 @@ MAX_CARD_VALUE_BYTES = 1024
 MAX_CHANGES_PER_LINE = 500
 """Maximum number of changes per line, so that a line can be decoded in about a millisecond. Files of earlier versions
 contain longer lines."""
+
+_TIME = re.compile(rb'"t":\s*(\d{1,15})')
+
+_MIN_MS = 10**11
+"""Smaller times of lines are seconds. In milliseconds, this time is in 1973; in seconds, it is in the year 5138."""
 
 ValueChange = tuple[int, Any]
 """A time in milliseconds since 1970, and the value since that time."""
@@ -121,6 +127,16 @@ def encode_execution(kind: str, entry: ExecutionEntry, at: int) -> bytes:
 
 def encode_written(at: int, used: int, days: int) -> bytes:
     return orjson.dumps({"k": "written", "t": at, "used": used, "days": days})
+
+
+def find_beginning(line: bytes) -> int | None:
+    """Return the time of the line's first entry in milliseconds since 1970, without decoding or checking the line.
+    Return None if the line has no time."""
+    found = _TIME.search(line)
+    if found is None:
+        return None
+    time = int(found[1])
+    return time if time >= _MIN_MS else time * 1000
 
 
 def decode_hours(line: Mapping[str, Any]) -> list[tuple[ValueParts, Hour]]:

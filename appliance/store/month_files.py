@@ -132,10 +132,14 @@ class MonthFiles:
 
     def read_all(self, month: str) -> Iterator[Mapping[str, Any] | None]:
         """Yield each line of the file, including the header. Yield None for a line with a wrong checksum."""
-        for _, part in self._parts(month):
-            for line in part.split(b"\n"):
-                if line.strip(b"\0"):
-                    yield check_crc(line.lstrip(b"\0"))
+        for part in self.read_parts(month):
+            yield from map(check_crc, lines_of(part))
+
+    def read_parts(self, month: str, end: int | None = None) -> Iterator[bytes]:
+        """Yield the file up to `end` in parts of whole lines. The parts are the same each time, even if the file has
+        grown."""
+        for _, part in self._parts(month, stop=end):
+            yield part
 
     def _parts(self, month: str, start: int = 0, stop: int | None = None) -> Iterator[tuple[int, bytes]]:
         """Yield parts of the file from `start` to `stop` with their offsets. Each part consists of whole lines."""
@@ -208,6 +212,13 @@ class MonthFiles:
         finally:
             self._disk.close(descriptor)
         del self._ends[name]
+
+
+def lines_of(part: bytes) -> Iterator[bytes]:
+    """Yield the lines of a part, without the zeros that an interrupted write can leave."""
+    for line in part.split(b"\n"):
+        if kept := line.lstrip(b"\0"):
+            yield kept
 
 
 def _path(month: str) -> str:

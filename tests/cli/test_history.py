@@ -14,7 +14,7 @@ from appliance.clock import timestamp
 from appliance.history.card_lines import encode_changes, encode_hours, encode_written
 from appliance.history.hours import Hour
 from appliance.store.disk import Disk
-from appliance.store.month_files import MonthFiles
+from appliance.store.month_files import READ_PART_BYTES, MonthFiles
 from tests.cli.commands import Command
 from tests.cli.homes import everything, home, members
 
@@ -81,6 +81,31 @@ def test_json_lines_of_a_period(past: Path, command: Command) -> None:
     kinds = {row["kind"]: row for row in map(json.loads, result.splitlines())}
     assert kinds["command"]["command"] == _COMMAND and kinds["execution"]["of"] == "scene:evening"
     assert kinds.keys() == {"hour", "change", "command", "execution"}
+
+
+def test_a_long_month_is_exported_in_parts_and_sorted(tmp_path: Path, command: Command) -> None:
+    """Each write contains older entries than the end of the previous write, and the second part of an hour."""
+    months, count = MonthFiles(Disk(home(tmp_path) / "data")), 40
+    for write in range(count):
+        begin = write * 10
+        hours = [an_hour(begin - 500, 5, 1800), an_hour(begin - 490, 7, 1800)]
+        lines = [line for _, line in encode_hours("hall", "temperature", CELSIUS, hours)]
+        for number in range(100):
+            at = (NOON + 3600 * (begin - 495) + number * 360) * 1000
+            lines += [line for _, line in encode_changes(f"lamp{number}", "custom.x.text", [(at, "x" * 100)] * 2)]
+        months.append("2026-11", lines)
+    assert months.list_months()["2026-11"] > 5 * READ_PART_BYTES
+    code, result = command(tmp_path, "history", "export", "--json")
+    rows = [json.loads(line) for line in result.splitlines()]
+    assert code == 0 and [row["at"] for row in rows] == sorted(row["at"] for row in rows)
+    assert sum(row["kind"] == "change" for row in rows) == 200 * count
+    hours_ = [(row["value"], row["secs"]) for row in rows if row["kind"] == "hour"]
+    assert hours_ == [(5, 1800), *[(6, 3600)] * (count - 1), (7, 1800)]
+    end = rows[len(rows) // 2]["at"]
+    code, result = command(tmp_path, "history", "export", "--json", "--end", end)
+    assert code == 0 and [json.loads(line) for line in result.splitlines()] == [
+        row for row in rows if row["at"] <= end
+    ]
 
 
 def _at(hours: int) -> datetime:

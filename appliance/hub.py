@@ -57,6 +57,7 @@ from appliance.lua.kind_catalog import KindCatalog, open_kind_catalog
 from appliance.lua.running.context import Context, CtxFunction
 from appliance.lua.running.executor import ExecutionRequest, Executor
 from appliance.lua.running.failed_calls import FailedCalls
+from appliance.lua.running.packed_rows import RowMemory
 from appliance.lua.running.unfinished_executions import UnfinishedExecutions
 from appliance.lua.running.worker_pool import WorkerPool, build_pool
 from appliance.scenes import Scenes, build_scene_catalog
@@ -132,6 +133,7 @@ class Hub:
         }
         self.clock, self.timezone = clock, config.locale.timezone
         self.failed_calls = FailedCalls(clock)
+        self._row_memory = RowMemory()
         self.bus = Bus()
         self.log = log_buffer or LogBuffer()
         self.registry = Registry(self.bus, clock)
@@ -377,8 +379,8 @@ class Hub:
         return Executor(self.pool, self._new_context, self.clock, history, self._unfinished)
 
     def _new_context(self, request: ExecutionRequest) -> Context:
-        methods, failed_calls = self._ctx_methods, self.failed_calls
-        return Context(self.clock, request.kind, request.id, methods, failed_calls, request.chain)
+        parts = request.kind, request.id, self._ctx_methods, self.failed_calls, request.chain, self._row_memory
+        return Context(self.clock, *parts)
 
     async def _enter_automations(self, stack: AsyncExitStack) -> None:
         config = self._config

@@ -29,6 +29,7 @@ from appliance.lua.files.catalog import Catalog
 from appliance.lua.files.folder import Folder
 from appliance.lua.running.executor import Executor
 from appliance.lua.running.lua_run import Failure
+from appliance.lua.running.packed_rows import RowMemory
 from appliance.lua.running.trace import Trace
 from appliance.lua.text.source import Source
 from appliance.store.clock_trust import ClockTrust
@@ -120,7 +121,7 @@ class _Context:
     warnings: tuple[str, ...] = ()
 
     def __init__(self, clock: VirtualClock) -> None:
-        self.trace = Trace(clock)
+        self.trace = Trace(clock, RowMemory())
 
 
 @dataclass

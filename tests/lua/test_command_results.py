@@ -7,6 +7,7 @@ from typing import Any
 
 from appliance.adapters.dispatch import Status
 from appliance.lua.running.command_results import MAX_RESULT_BYTES, MAX_RESULTS, CommandResults
+from appliance.lua.running.packed_rows import RowMemory
 from tests.fakes.rows import each_row
 
 
@@ -16,7 +17,7 @@ def result(number: int, message: str | None) -> dict[str, Any]:
 
 @each_row("count", [0, 1, 31, 32, 33, 64, 999, 1000, 1001, 1031, 1032, 1033, 5000])
 def test_the_newest_results_are_kept_in_order(count: int) -> None:
-    results = CommandResults()
+    results = CommandResults(RowMemory())
     for number in range(count):
         results.add(f"lamp:{number}", Status.ERROR, None)
     assert results.to_list() == [result(number, None) for number in range(max(0, count - MAX_RESULTS), count)]
@@ -24,7 +25,7 @@ def test_the_newest_results_are_kept_in_order(count: int) -> None:
 
 @each_row("size", [500, 10_000, 100_000, 200_000])
 def test_large_results_are_kept_up_to_a_size(size: int) -> None:
-    results, message = CommandResults(), "\ud800" + "x" * size
+    results, message = CommandResults(RowMemory()), "\ud800" + "x" * size
     for number in range(700):
         results.add(f"lamp:{number}", Status.ERROR, message)
     kept = results.to_list()
@@ -35,7 +36,7 @@ def test_large_results_are_kept_up_to_a_size(size: int) -> None:
 def test_the_results_of_a_running_execution_need_little_memory() -> None:
     tracemalloc.start()
     try:
-        results = CommandResults()
+        results = CommandResults(RowMemory())
         for number in range(400):
             name = f"{number}{'n' * 250}"
             results.add(name, Status.ERROR, f"device '{name}' not found")

@@ -19,6 +19,7 @@ from appliance.log_limit import MAX_SAME_KIND, RepetitionLimit
 from appliance.lua.running.command_results import MAX_RESULTS
 from appliance.lua.running.context import Context
 from appliance.lua.running.failed_calls import FailedCalls
+from appliance.lua.running.packed_rows import RowMemory
 from appliance.lua.running.trace import MAX_LOG_STEPS, MAX_STEP_CHARS, MAX_TRACE_STEPS, Trace
 from appliance.lua.running.worker_pool import WorkerPool
 from appliance.lua_worker.ctx_methods import CTX_METHODS
@@ -183,7 +184,7 @@ def kept(trace: Trace, step: str) -> list[int]:
 
 
 async def test_the_newest_fifty_log_lines_and_all_other_steps_are_kept() -> None:
-    trace = Trace(VirtualClock())
+    trace = Trace(VirtualClock(), RowMemory())
     for number in range(90):
         trace.add("log", number=number)
         if number % 9 == 0:
@@ -193,7 +194,7 @@ async def test_the_newest_fifty_log_lines_and_all_other_steps_are_kept() -> None
 
 
 async def test_the_newest_two_hundred_steps_are_kept() -> None:
-    trace = Trace(VirtualClock())
+    trace = Trace(VirtualClock(), RowMemory())
     for number in range(MAX_LOG_STEPS):
         trace.add("log", number=number)
     for number in range(MAX_TRACE_STEPS - 10):
@@ -207,7 +208,7 @@ async def test_the_newest_two_hundred_steps_are_kept() -> None:
 
 async def test_a_step_has_its_time_and_a_long_text_is_cut() -> None:
     clock = VirtualClock()
-    trace = Trace(clock)
+    trace = Trace(clock, RowMemory())
     clock.suspend(1.5)
     trace.add("log", message="x" * (MAX_STEP_CHARS + 1), level="info")
     [step] = trace.list_steps()

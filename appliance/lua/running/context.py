@@ -12,11 +12,14 @@ from appliance.clock import Clock
 from appliance.home.commands import Command
 from appliance.lua.running.command_results import CommandResults
 from appliance.lua.running.failed_calls import FailedCalls
+from appliance.lua.running.packed_rows import RowMemory
 from appliance.lua.running.trace import Trace, shorten
 
 log = logging.getLogger("scripts")
 
 MAX_WARNINGS = 20
+
+TOO_LARGE = "the running executions needed too much memory"
 
 CtxFunction = Callable[..., Awaitable[Any]]
 """Implements a method of `ctx`: takes the context and three arguments, and returns JSON data."""
@@ -28,7 +31,7 @@ class Context:
     - `kind`, `id_`: the scene or automation. `source` is its name in the audit log, such as `scene:evening`.
     - `results`: the newest `MAX_RESULTS` command results in call order.
     - `methods`: the implementation of each method.
-    - `warnings`: the first `MAX_WARNINGS` failures.
+    - `memory`: limits the results and traces of all running executions together.
     - `counted_secs`: the counted time of the scenes that the execution has run.
     - `chain`: the sources of the executions that led to this execution. The attribute `chain` also includes `source`.
     """
@@ -41,21 +44,30 @@ class Context:
         methods: Mapping[str, CtxFunction],
         failed_calls: FailedCalls | None = None,
         chain: tuple[str, ...] = (),
+        memory: RowMemory | None = None,
     ) -> None:
+        memory = memory or RowMemory()
         self._methods = methods
         self._failed_calls = failed_calls or FailedCalls(clock)
         self.source = f"{kind}:{id_}"
         self.chain = (*chain, self.source)
         self.counted_secs = 0.0
-        self.trace = Trace(clock)
-        self.warnings: list[str] = []
+        self.trace = Trace(clock, memory)
+        self._warnings: list[str] = []
         self._label = {kind: id_}
-        self._results = CommandResults()
+        self._results = CommandResults(memory)
 
     @property
     def results(self) -> list[dict[str, Any]]:
         """Return the `{target, status, message}` of each command."""
         return self._results.to_list()
+
+    @property
+    def warnings(self) -> list[str]:
+        """Return the first `MAX_WARNINGS` failures, and whether running executions needed too much memory."""
+        missing = {"results": self._results.count_missing(), "trace": self.trace.count_missing()}
+        cut = [f"{part}: the oldest {count} are missing ({TOO_LARGE})" for part, count in missing.items() if count]
+        return [*self._warnings, *cut]
 
     async def call(self, operation: str, arguments: Sequence[Any]) -> Any:
         """Execute `ctx:<operation>(…)`. Raise a `LaresError` if the method fails."""
@@ -74,8 +86,8 @@ class Context:
 
     def warn(self, target: str, reason: str) -> None:
         """Add a failed call to the warnings of the execution's history entry."""
-        if len(self.warnings) < MAX_WARNINGS:
-            self.warnings.append(shorten(f"{target}: {reason}"))
+        if len(self._warnings) < MAX_WARNINGS:
+            self._warnings.append(shorten(f"{target}: {reason}"))
 
     def record(self, outcome: Outcome, command: Command) -> dict[str, Any]:
         """Store and return the result of a command to one device."""

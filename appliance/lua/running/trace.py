@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
 from appliance.clock import Clock
+from appliance.lua.running.packed_rows import PackedRows, RowMemory
 
 MAX_TRACE_STEPS = 200
 MAX_LOG_STEPS = 50
@@ -19,26 +19,38 @@ class Trace:
     """Stores an execution's newest steps, with at most `MAX_LOG_STEPS` log lines. A step's `at_ms` is the time since
     the trace was created."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, memory: RowMemory) -> None:
         self._clock = clock
         self._began = clock.monotonic()
-        self._steps: deque[Mapping[str, Any]] = deque(maxlen=MAX_TRACE_STEPS)
+        self._logs, self._others = PackedRows(memory), PackedRows(memory)
+        self._log_count = self._count = 0
 
     def add(self, step: str, **fields: Any) -> None:
         """Add a step: `command`, `invoke`, `sleep`, `log`, `scene`, or `wait`."""
         at_ms = round((self._clock.monotonic() - self._began) * 1000)
-        self._steps.append({"at_ms": at_ms, "step": step, **{key: shorten(value) for key, value in fields.items()}})
+        row = {"at_ms": at_ms, "step": step, **{key: shorten(value) for key, value in fields.items()}}
+        self._count += 1
         if step == "log":
-            logged = [index for index, each in enumerate(self._steps) if each["step"] == "log"]
-            if len(logged) > MAX_LOG_STEPS:
-                del self._steps[logged[0]]
+            self._log_count += 1
+            self._logs.add((self._count, row), MAX_LOG_STEPS)
+        else:
+            self._others.add((self._count, row), MAX_TRACE_STEPS)
 
     def list_steps(self) -> tuple[Mapping[str, Any], ...]:
         """Return the steps, oldest first."""
-        return tuple(self._steps)
+        rows = [*self._logs.list_newest(MAX_LOG_STEPS), *self._others.list_newest(MAX_TRACE_STEPS)]
+        return tuple(row for _, row in sorted(rows, key=lambda each: each[0])[-MAX_TRACE_STEPS:])
+
+    def count_missing(self) -> int:
+        """Return the number of steps that were dropped only because of the memory of all executions."""
+        logs, others = min(self._log_count, MAX_LOG_STEPS), self._count - self._log_count
+        return min(logs + others, MAX_TRACE_STEPS) - len(self.list_steps())
 
 
 def shorten(value: Any) -> Any:
+    """Return the value as plain data, with short strings."""
     if isinstance(value, dict):
         return {key: shorten(each) for key, each in value.items()}
-    return f"{value[: MAX_STEP_CHARS - 1]}…" if isinstance(value, str) and len(value) > MAX_STEP_CHARS else value
+    if isinstance(value, str):
+        return f"{value[: MAX_STEP_CHARS - 1]}…" if len(value) > MAX_STEP_CHARS else str(value)
+    return value

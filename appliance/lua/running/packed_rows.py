@@ -1,0 +1,80 @@
+"""Rows of running executions in compressed blocks, because hundreds of executions can run at the same time."""
+
+from __future__ import annotations
+
+import io
+import marshal
+import zlib
+from collections import deque
+from typing import Any
+from weakref import WeakSet
+
+MAX_ROW_BYTES = 4 << 20
+"""Maximum total size of the compressed rows of all running executions. Above this size, the longest list of rows
+loses its oldest block."""
+
+_BLOCK_BYTES = 2048
+"""Rows of at least this total size are compressed together. The rows of one execution are similar."""
+
+_LEVEL = 1
+"""The fastest compression."""
+
+
+class RowMemory:
+    """Limits the total size of the rows of all running executions."""
+
+    def __init__(self, max_bytes: int = MAX_ROW_BYTES) -> None:
+        self._max_bytes = max_bytes
+        self._every: WeakSet[PackedRows] = WeakSet()
+
+    def add(self, rows: PackedRows) -> None:
+        """Count the rows until they are deleted."""
+        self._every.add(rows)
+
+    def reduce(self) -> None:
+        """Drop old rows if all rows together are too large."""
+        while sum(each.size for each in self._every) > self._max_bytes:
+            max(self._every, key=lambda each: each.size).drop_block()
+
+
+class PackedRows:
+    """Rows of one execution, oldest first. `size` is the total size of the compressed rows."""
+
+    def __init__(self, memory: RowMemory) -> None:
+        self._memory = memory
+        self._blocks: deque[tuple[int, bytes]] = deque()
+        """The number of rows of each block, and the compressed rows."""
+        self._latest = bytearray()
+        self._latest_count = self._count = self.size = 0
+        memory.add(self)
+
+    def add(self, row: tuple[Any, ...], keep: int) -> None:
+        """Add a row of plain data. Drop blocks that are older than the newest `keep` rows."""
+        self._latest += marshal.dumps(row)
+        self._latest_count += 1
+        self._count += 1
+        while self._blocks and self._count - self._blocks[0][0] >= keep:
+            self.drop_block()
+        if len(self._latest) >= _BLOCK_BYTES:
+            block = zlib.compress(self._latest, _LEVEL)
+            self._blocks.append((self._latest_count, block))
+            self.size += len(block)
+            self._latest, self._latest_count = bytearray(), 0
+            self._memory.reduce()
+
+    def drop_block(self) -> None:
+        """Drop the oldest compressed rows."""
+        count, block = self._blocks.popleft()
+        self._count -= count
+        self.size -= len(block)
+
+    def list_newest(self, count: int) -> list[Any]:
+        """Return at most `count` rows, oldest first."""
+        rows: list[Any] = []
+        for number, block in (*((number, zlib.decompress(each)) for number, each in self._blocks), self._last()):
+            stream = io.BytesIO(block)
+            rows += [marshal.load(stream) for _ in range(number)]  # noqa: S302 - made by `add`
+        return rows[max(0, len(rows) - count) :]
+
+    def _last(self) -> tuple[int, bytes]:
+        return self._latest_count, bytes(self._latest)

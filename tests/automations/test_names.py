@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import tracemalloc
 from collections.abc import Mapping
 from datetime import datetime
 from importlib import import_module
@@ -18,7 +19,7 @@ from appliance.adapters.kinds import KINDS
 from appliance.adapters.matter.adapter import MatterAdapter
 from appliance.adapters.matter.operations import Operations
 from appliance.automations.names.home_names import MAX_CALL_FAULTS, MAX_NEAR_NAMES, HomeNames, PastNames
-from appliance.automations.names.name_watcher import NameWatcher, read_past, read_removed
+from appliance.automations.names.name_watcher import MAX_REMOVED_DEVICES, NameWatcher, read_past, read_removed
 from appliance.errors import Fault
 from appliance.home.bus import Bus
 from appliance.home.command_specs import CommandSpec
@@ -502,6 +503,33 @@ async def test_removed_devices_are_stored_only_on_request_and_a_return_is_stored
         assert sorted(card.values) == ["removed/a:0", "removed/a:2"]
         add("a:0")
         assert [*card.values] == ["removed/a:2"] and [*watcher.list_removed()] == ["a:2"]
+
+
+async def test_the_newest_removed_devices_need_few_objects_also_after_a_restart() -> None:
+    """After a flood of devices, each small object would keep a page in use."""
+    card, bus, clock = Card(), Bus(), VirtualClock(NOW)
+
+    async def view(*_: object) -> Any:
+        raise AssertionError
+
+    newest = [f"a:{number}" for number in range(100, 100 + MAX_REMOVED_DEVICES)]
+    for _ in range(2):
+        async with NameWatcher(bus, clock, card, view, lambda: False) as watcher:
+            tracemalloc.start()
+            try:
+                for number in range(100 + MAX_REMOVED_DEVICES):
+                    clock.suspend(1)
+                    bus.publish(DeviceRemoved(device_id=f"a:{number}", name="A"))
+                    if number % 70 == 0:
+                        watcher.store_removals()
+                watcher.store_removals()
+                kept_here = tracemalloc.Filter(inclusive=True, filename_pattern="*/names/name_watcher.py")
+                found = tracemalloc.take_snapshot().filter_traces([kept_here]).traces
+            finally:
+                tracemalloc.stop()
+            assert [*watcher.list_removed()] == newest
+            assert {*card.values} == {f"removed/{each}" for each in newest}
+            assert len(found) <= MAX_REMOVED_DEVICES + 50  # the keys of the card
 
 
 def test_stored_names_in_another_form_are_ignored(caplog: pytest.LogCaptureFixture) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from heapq import nsmallest
+from itertools import chain
 from typing import Literal
 
 from msgspec import convert
@@ -89,8 +89,10 @@ class NameWatcher:
         self._is_due = True
         self._remember = storage.put_later
         self._past = read_past(storage)
-        self._removed = read_removed(storage)
-        self._removals = PackedRecords()
+        self._removed, self._removals = PackedRecords(), PackedRecords()
+        """The stored removals, and the removals that are not stored yet, oldest first."""
+        for device_id, each in sorted(read_removed(storage).items(), key=lambda item: item[1].at):
+            self._removed.add((device_id, each.name, each.at))
 
     async def find_known(self) -> HomeNames:
         """Return the current names in the home. Simultaneous callers share the names, but not the nearest names."""
@@ -134,7 +136,7 @@ class NameWatcher:
         elif isinstance(event, DeviceStateChanged):
             if event.previous is None:
                 is_waiting = self._removals.take(event.device.id) is not None
-                if not is_waiting and self._removed.pop(event.device.id, None) is not None:
+                if not is_waiting and self._removed.take(event.device.id) is not None:
                     self._remember(REMOVED_PREFIX + event.device.id, None)
             if gone := event.gone:
                 self._note(event.device.id, "attributes", gone)
@@ -149,19 +151,18 @@ class NameWatcher:
 
     def list_removed(self) -> dict[str, RemovedDevice]:
         """Return the removed devices by id, including removals that are not stored yet."""
-        waiting = {device_id: RemovedDevice(name=name, at=at) for device_id, name, at in self._removals}
-        return {**self._removed, **waiting}
+        records = chain(self._removed, self._removals)
+        return {device_id: RemovedDevice(name=name, at=at) for device_id, name, at in records}
 
     def store_removals(self) -> None:
         """Store the newest removed devices. Call this method regularly, but not while many devices are being
         removed."""
         for device_id, name, at in self._removals.take_all():
-            self._removed[device_id] = RemovedDevice(name=name, at=at)
+            self._removed.take(device_id)
+            self._removed.add((device_id, name, at))
             self._remember(REMOVED_PREFIX + device_id, {"name": name, "at": at})
-        excess = max(0, len(self._removed) - MAX_REMOVED_DEVICES)
-        for oldest in nsmallest(excess, self._removed, key=lambda each: self._removed[each].at) if excess else ():
-            del self._removed[oldest]
-            self._remember(REMOVED_PREFIX + oldest, None)
+        while len(self._removed) > MAX_REMOVED_DEVICES:
+            self._remember(REMOVED_PREFIX + self._removed.take_oldest()[0], None)
 
     def _note(self, device_id: str, part: Literal["events", "attributes"], names: Collection[str]) -> None:
         past = self._past.setdefault(device_id, PastNames())

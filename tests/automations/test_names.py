@@ -19,7 +19,15 @@ from appliance.adapters.kinds import KINDS
 from appliance.adapters.matter.adapter import MatterAdapter
 from appliance.adapters.matter.operations import Operations
 from appliance.automations.names.home_names import MAX_CALL_FAULTS, MAX_NEAR_NAMES, HomeNames, PastNames
-from appliance.automations.names.name_watcher import MAX_REMOVED_DEVICES, NameWatcher, read_past, read_removed
+from appliance.automations.names.name_watcher import (
+    MAX_PAST_BYTES,
+    MAX_PAST_NAMES,
+    MAX_REMOVED_DEVICES,
+    NAME_OVERHEAD_BYTES,
+    NameWatcher,
+    read_past,
+    read_removed,
+)
 from appliance.errors import Fault
 from appliance.home.bus import Bus
 from appliance.home.command_specs import CommandSpec
@@ -530,6 +538,28 @@ async def test_the_newest_removed_devices_need_few_objects_also_after_a_restart(
             assert [*watcher.list_removed()] == newest
             assert {*card.values} == {f"removed/{each}" for each in newest}
             assert len(found) <= MAX_REMOVED_DEVICES + 50  # the keys of the card
+
+
+async def test_the_names_of_all_devices_together_are_limited() -> None:
+    """A device can invent names, and 2,000 devices have 400,000 names."""
+    bus, per_device = Bus(), MAX_PAST_NAMES * (NAME_OVERHEAD_BYTES + 256)
+    names = [f"{number:03}".ljust(256, "e") for number in range(MAX_PAST_NAMES)]
+    card = Card({f"sent/a:{number}": {"events": names} for number in range(MAX_PAST_BYTES // per_device)})
+
+    async def view(*_: object) -> Any:
+        raise AssertionError
+
+    def is_stored_after(device_id: str, event: str) -> bool:
+        bus.publish(DeviceEvent(device_id=device_id, event=event, data={}, alias=None))
+        past = read_past(card).get(device_id)
+        return past is not None and event in past.events
+
+    async with NameWatcher(bus, VirtualClock(NOW), card, view, lambda: False):
+        assert all(is_stored_after("a:new", name) for name in names[: MAX_PAST_BYTES % per_device // 356 + 1])
+        assert not is_stored_after("a:new", "single") and not is_stored_after("a:newer", "single")
+        bus.publish(DeviceRemoved(device_id="a:1", name="A"))
+        assert is_stored_after("a:newer", "single")
+        assert not is_stored_after("a:2", "single")  # it already has too many names
 
 
 def test_stored_names_in_another_form_are_ignored(caplog: pytest.LogCaptureFixture) -> None:

@@ -47,6 +47,12 @@ TOLERANCE_SECS = 0.5
 MAX_PAST_NAMES = 100
 """Maximum number of stored event names per device. The same limit applies to attribute names."""
 
+MAX_PAST_BYTES = 2 << 20
+"""Maximum total size of the event and attribute names of all devices. Above this size, new names are not stored."""
+
+NAME_OVERHEAD_BYTES = 100
+"""Memory overhead of a stored name in bytes."""
+
 MAX_REMOVED_DEVICES = 500
 """Maximum number of stored removed devices. The oldest are deleted first."""
 
@@ -89,6 +95,7 @@ class NameWatcher:
         self._is_due = True
         self._remember = storage.put_later
         self._past = read_past(storage)
+        self._past_bytes = sum(map(_bytes_of, self._past.values()))
         self._removed, self._removals = PackedRecords(), PackedRecords()
         """The stored removals, and the removals that are not stored yet, oldest first."""
         for device_id, each in sorted(read_removed(storage).items(), key=lambda item: item[1].at):
@@ -141,7 +148,8 @@ class NameWatcher:
             if gone := event.gone:
                 self._note(event.device.id, "attributes", gone)
         elif isinstance(event, DeviceRemoved) and not event.is_kept:
-            if self._past.pop(event.device_id, None) is not None:
+            if (past := self._past.pop(event.device_id, None)) is not None:
+                self._past_bytes -= _bytes_of(past)
                 self._remember(SENT_PREFIX + event.device_id, None)
             self._removals.add((event.device_id, event.name, to_millis(self._clock.now())))
             if len(self._removals) > MAX_REMOVED_DEVICES:
@@ -165,10 +173,13 @@ class NameWatcher:
             self._remember(REMOVED_PREFIX + self._removed.take_oldest()[0], None)
 
     def _note(self, device_id: str, part: Literal["events", "attributes"], names: Collection[str]) -> None:
-        past = self._past.setdefault(device_id, PastNames())
+        past = self._past.get(device_id) or PastNames()
         known: set[str] = getattr(past, part)
-        if not known.issuperset(names) and len(known) < MAX_PAST_NAMES:
-            known.update(names)
+        new = sorted(set(names) - known)[: max(0, MAX_PAST_NAMES - len(known))]
+        if new and self._past_bytes < MAX_PAST_BYTES:
+            self._past[device_id] = past
+            self._past_bytes += sum(map(_bytes_of_name, new))
+            known.update(new)
             stated = {"events": sorted(past.events), "attributes": sorted(past.attributes)}
             self._remember(SENT_PREFIX + device_id, stated)
 
@@ -181,3 +192,11 @@ class NameWatcher:
 
     async def _report(self) -> None:
         log_warnings(log, await self._find())
+
+
+def _bytes_of(past: PastNames) -> int:
+    return sum(map(_bytes_of_name, chain(past.events, past.attributes)))
+
+
+def _bytes_of_name(name: str) -> int:
+    return len(name) + NAME_OVERHEAD_BYTES

@@ -41,8 +41,9 @@ storage may be slow."""
 MAX_RESIDENT_BYTES = 256 << 20
 """One part of a worker's maximum resident memory. The other part is four times the memory limit of a run."""
 
-MAX_IDLE_GROWTH_BYTES = 16 << 20
-"""An idle worker is replaced if its memory has grown by more than this since its start."""
+MAX_IDLE_GROWTH_BYTES = 4 << 20
+"""An idle worker is replaced if its memory has grown by more than this since its start. Sixty simple executions at
+once need half of this."""
 
 READ_BYTES = 1 << 14
 """Maximum number of received bytes per iteration of the event loop. The number is low because each log line is

@@ -5,8 +5,9 @@ from __future__ import annotations
 import copy
 import logging
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterable
 from contextvars import ContextVar
+from itertools import islice
 
 from msgspec import Struct
 
@@ -32,12 +33,12 @@ MAX_LISTED = 100
 """Maximum number of warnings that one check logs."""
 
 
-def log_warnings(log: logging.Logger, warnings: Sequence[object]) -> None:
-    """Log the first `MAX_LISTED` warnings of a check, and the number of the others."""
-    for warning in warnings[:MAX_LISTED]:
+def log_warnings(log: logging.Logger, warnings: Iterable[object], count: int) -> None:
+    """Log the first `MAX_LISTED` of these warnings, and the number of the others."""
+    for warning in islice(warnings, MAX_LISTED):
         log.warning("%s", warning)
-    if len(warnings) > MAX_LISTED:
-        log.warning("%d further warnings are not listed", len(warnings) - MAX_LISTED)
+    if count > MAX_LISTED:
+        log.warning("%d further warnings are not listed", count - MAX_LISTED)
 
 
 class _Window(Struct):

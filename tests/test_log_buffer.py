@@ -131,7 +131,7 @@ class Log:
 
 
 def test_a_check_logs_only_the_first_of_many_warnings(caplog: pytest.LogCaptureFixture) -> None:
-    log_warnings(logging.getLogger("hub"), [f"warning {number}" for number in range(12_000)])
+    log_warnings(logging.getLogger("hub"), (f"warning {number}" for number in range(12_000)), 12_000)
     assert len(caplog.messages) == MAX_LISTED + 1 and caplog.messages[0] == "warning 0"
     assert caplog.messages[-1] == f"{12_000 - MAX_LISTED} further warnings are not listed"
 

@@ -112,16 +112,17 @@ class Engine:
             await in_steps(self._environment.clock, self._arm())
 
     def _arm(self) -> Iterator[None]:
-        """Change the triggers of one automation per step."""
+        """Change the triggers of at most one automation per step."""
         files = {file.definition.id: file for file in self.catalog.list_files()}
         is_complete = self.catalog.is_complete
         self._switch_all()
+        yield
         for id_ in [*(id_ for id_ in self._files if id_ not in files), *files]:
             if self.is_stopping:
                 return
             if (file := files.get(id_)) is not self._files.get(id_):
                 self._replace(id_, file)
-                yield
+            yield
         yield from self._watch_comparisons()
         self._environment.variables.watch(self._index.names_of("variable"))
         if is_complete:

@@ -149,7 +149,7 @@ class KindCatalog:
     def _accept(self, reading: KindReading) -> None:
         """Replace the loaded kinds. Adapters of changed kinds restart."""
         self.rejected = reading.omitted
-        log_warnings(log, reading.warnings)
+        log_warnings(log, reading.warnings, len(reading.warnings))
         for each in sorted(set(reading.replaced) - self._replaced):
             log.info("%s %s", each.file, each.message)
         self._replaced = set(reading.replaced)

@@ -18,7 +18,13 @@ from appliance.adapters.kind import AdapterKind
 from appliance.adapters.kinds import KINDS
 from appliance.adapters.matter.adapter import MatterAdapter
 from appliance.adapters.matter.operations import Operations
-from appliance.automations.names.home_names import MAX_CALL_FAULTS, MAX_NEAR_NAMES, HomeNames, PastNames
+from appliance.automations.names.home_names import (
+    MAX_CALL_FAULTS,
+    MAX_NAME_FAULTS,
+    MAX_NEAR_NAMES,
+    HomeNames,
+    PastNames,
+)
 from appliance.automations.names.name_watcher import (
     MAX_PAST_BYTES,
     MAX_PAST_NAMES,
@@ -158,10 +164,17 @@ def test_similar_names_are_searched_only_for_the_first_faults_of_a_file(call: st
 def test_similar_names_are_searched_only_for_the_first_unknown_names_of_a_check() -> None:
     triggers = [{**CHANGE, "device_id": f"desk:lihgt:{number}"} for number in range(MAX_NEAR_NAMES + 10)]
     known = names()
-    found = sentences(known, triggers=[*triggers, *triggers])
+    again = triggers[: MAX_NAME_FAULTS - len(triggers)]
+    found = sentences(known, triggers=[*triggers, *again])
     hinted = [each for each in found if each.endswith(f"did you mean {LAMP}?")]
-    assert len(found) == 2 * len(triggers) and len(hinted) == 2 * MAX_NEAR_NAMES
+    assert len(found) == MAX_NAME_FAULTS and len(hinted) == MAX_NEAR_NAMES + len(again)
     assert sentences(replace(known, near={}), trigger=triggers[-1])[0].endswith(f"did you mean {LAMP}?")
+
+
+def test_only_the_first_unknown_names_of_a_definition_are_listed() -> None:
+    found = sentences(names(), trigger={**CHANGE, "device_id": [f"gone:{number}" for number in range(1_000)]})
+    assert len(found) == MAX_NAME_FAULTS + 1
+    assert found[0] == "has further unknown names; correct the listed ones first"
 
 
 def test_a_declared_variable_needs_no_value_yet() -> None:

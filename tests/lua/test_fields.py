@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from appliance.errors import ConfigFailed, Invalid
-from appliance.lua.files.catalog import read_definition
+from appliance.errors import ConfigFailed, Fault, Invalid
+from appliance.lua.files.catalog import MAX_FAULTS, MAX_FILE_FAULTS, list_first, read_definition
 from appliance.lua.running.modes import BOUNDED, Decision, Mode, ModeType, apply_mode, mode_check, refusal
 from appliance.lua.text.source import MAX_ITEMS_PER_TEXT, MAX_TEXTS_KNOWN, Source, by_text
 from appliance.scenes import Scene, scene_parser
@@ -69,6 +69,27 @@ def test_a_list_is_not_a_definition_and_an_empty_one_is_an_empty_table() -> None
 
     assert faults_of([1]) == ["x.lua:1: must return a table with named fields, not a list"]
     assert faults_of([]) == faults_of({}) == [f"x.lua:1: {name} is missing" for name in ("execute", "id", "name")]
+
+
+def test_only_the_first_faults_of_a_file_are_listed() -> None:
+    def parse_faulty(table: Table) -> None:
+        for each in range(30_000):
+            table.fault(f"f{each}", "is wrong")
+
+    with pytest.raises(ConfigFailed) as refused:
+        read_definition({}, Source(name="x.lua", text=b"return {}"), parse_faulty)
+    found = refused.value.lines
+    assert len(found) == MAX_FILE_FAULTS + 1
+    assert found[-1] == f"x.lua: has {30_000 - MAX_FILE_FAULTS} further faults; correct the listed ones first"
+
+
+def test_only_the_first_faults_of_a_reload_are_listed() -> None:
+    """The list is logged, sent to all pages, and kept."""
+    many = [Fault(f"{number:05}.lua", 1, "is wrong") for number in range(5_000)]
+    assert list_first(many[:MAX_FAULTS]) == (*many[:MAX_FAULTS],)
+    *first, last = list_first(many)
+    assert first == many[:MAX_FAULTS]
+    assert str(last) == "00200.lua: 4800 further faults begin in this file; correct the listed ones first"
 
 
 def test_tables_in_a_table_are_read_by_their_own_fields() -> None:

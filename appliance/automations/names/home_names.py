@@ -36,6 +36,9 @@ from appliance.tables.fields import Path, Problem, located
 
 MAX_LISTED_NAMES = 10
 
+MAX_NAME_FAULTS = 100
+"""Maximum number of listed unknown names in a file's triggers and conditions. A trigger can list thousands."""
+
 MAX_CALL_FAULTS = 50
 """Maximum number of listed faults in a file's calls, because a search for similar names is slow."""
 
@@ -179,13 +182,18 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
 
     def list_faults(self, automations: Iterable[LoadedFile[AutomationDefinition]]) -> list[Fault]:
         """Return a fault for every unknown name in three places: these automations, the calls of files that can
-        run, and `[notify] targets`."""
-        found = [fault for file in automations for fault in self.faults_of(file)]
-        found += [fault for source in self.called for fault in self.inspect(source)]
+        run, and `[notify] targets`. The faults are sorted by file.
+
+        The faults of each file are sorted separately, because one sort of all faults would block other threads.
+        """
+        found = defaultdict[str, dict[Fault, None]](dict)
+        of_files = (fault for file in automations for fault in self.faults_of(file))
+        for fault in chain(of_files, (fault for source in self.called for fault in self.inspect(source))):
+            found[fault.file][fault] = None
         for target in self.notify_targets:
             if (message := self._missing("operation", target)) is not None:
-                found.append(Fault("[notify] targets", 0, message))
-        return sorted(dict.fromkeys(found))
+                found["[notify] targets"][Fault("[notify] targets", 0, message)] = None
+        return [fault for name in sorted(found) for fault in sorted(found[name])]
 
     def faults_of(self, file: LoadedFile[AutomationDefinition]) -> list[Fault]:
         """Return a fault for every unknown name in the automation's triggers and conditions."""
@@ -195,7 +203,14 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
         return [Fault(each.file, each.line or lines.of_return, each.message) for each in found]
 
     def warnings_of(self, definition: AutomationDefinition) -> Iterator[Problem]:
-        """Yield a problem for each unknown name; see `faults_of`."""
+        """Yield a problem for each unknown name; see `faults_of`. After `MAX_NAME_FAULTS`, only state that there are
+        further unknown names."""
+        problems = self._in_definition(definition)
+        yield from islice(problems, MAX_NAME_FAULTS)
+        if next(problems, None) is not None:
+            yield Problem((), "has further unknown names; correct the listed ones first")
+
+    def _in_definition(self, definition: AutomationDefinition) -> Iterator[Problem]:
         triggers = definition.triggers
         for number, trigger in enumerate(triggers, 1):
             path: Path = ("trigger",) if len(triggers) == 1 else ("triggers", number)

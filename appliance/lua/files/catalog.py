@@ -6,7 +6,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import PurePath
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -15,7 +17,7 @@ from msgspec.structs import replace
 
 from appliance.computing import compute_alone
 from appliance.errors import ConfigFailed, Fault, NotFound, Resource, ScriptFailed
-from appliance.event_loop import next_turn
+from appliance.event_loop import wait_for_short_turn
 from appliance.log_limit import log_warnings
 from appliance.lua.files.folder import Contents, Folder, read_folder
 from appliance.lua.text.hints import ErrorContext, hint_of
@@ -29,6 +31,12 @@ the others."""
 
 DEFINITIONS_THREAD = "definitions"
 """The thread that checks the tables and texts of files. Several such threads would delay the event loop together."""
+
+MAX_FILE_FAULTS = 50
+"""Maximum number of listed faults per file. A file can have thousands."""
+
+MAX_FAULTS = 200
+"""Maximum number of listed faults per reload. A folder can have thousands of faulty files."""
 
 
 class LuaDefinition(Protocol):
@@ -79,7 +87,14 @@ class LoadedFolder(Struct, Generic[D], frozen=True, kw_only=True):
     duplicates: tuple[Fault, ...] = ()
 
     def list_warnings(self) -> list[Fault]:
-        return sorted([*self.unread, *(warning for file in self.files for warning in file.warnings)])
+        return sorted(self.iterate_warnings())
+
+    def iterate_warnings(self) -> Iterator[Fault]:
+        """Yield the warnings about the folder, then the warnings about each loaded file."""
+        return chain(self.unread, chain.from_iterable(file.warnings for file in self.files))
+
+    def count_warnings(self) -> int:
+        return len(self.unread) + sum(len(file.warnings) for file in self.files)
 
 
 class CheckResult(Struct, Generic[D], frozen=True, kw_only=True):
@@ -95,23 +110,26 @@ async def load_folder(
 ) -> LoadedFolder[D]:
     """Load the files. `load` raises `ConfigFailed` with the faults of a file. Load a faulty file up to `tries`
     times."""
-    faults = list(contents.faults)
+    faulty = defaultdict[str, list[Fault]](list)
+    for fault in contents.faults:
+        faulty[fault.file].append(fault)
     loaded: dict[int, LoadedFile[D]] = {}
     waiting = iter(enumerate(contents.sources))
 
     async def load_next() -> None:
         for number, source in waiting:
+            await wait_for_short_turn()  # an unchanged file needs no wait
             for left in reversed(range(tries)):
                 try:
                     loaded[number] = await load(source)
                     break
                 except ConfigFailed as failed:
-                    faults.extend(() if left else failed.faults)
+                    faulty[source.name] += [] if left else failed.faults
 
     await asyncio.gather(*(load_next() for _ in range(MAX_CONCURRENT_READS)))
     return LoadedFolder(
         files=tuple(loaded[number] for number in sorted(loaded)),
-        faults=tuple(sorted(faults)),
+        faults=tuple(fault for name in sorted(faulty) for fault in sorted(faulty[name])),
         is_missing=contents.is_missing,
         unread=contents.unread,
     )
@@ -125,7 +143,7 @@ class Catalog(Generic[T]):
     - `omits_copies`: whether the first load ignores files that repeat an id.
     - `dependencies`: returns the external dependencies of the files. A reload runs a valid file again only if its
       text or these dependencies have changed. If `dependencies` is None, each reload runs every file again.
-    - `rejected`: the faults found by the latest load.
+    - `rejected`: the first faults found by the latest load.
     - `is_refused`: whether these faults prevented the latest reload.
     - `is_complete`: whether the folder exists, and the latest load found no faults.
     """
@@ -194,7 +212,7 @@ class Catalog(Generic[T]):
             faults.append(Fault(self._folder.name, 0, f"the folder is missing; its {self.what}s remain loaded"))
         self.is_refused = bool(faults)
         if faults:
-            self.rejected = tuple(faults)
+            self.rejected = list_first(faults)
             return 0, faults
         self._accept(reading)
         return len(reading.files), []
@@ -215,7 +233,7 @@ class Catalog(Generic[T]):
         self._accept(reading)
         self._use([*found.values(), *kept.values()])
         self.is_refused = False
-        for fault in faults:
+        for fault in list_first(faults):
             log.warning("unchanged: %s", fault)
         return len(self._files)
 
@@ -271,8 +289,8 @@ class Catalog(Generic[T]):
 
     def _accept(self, reading: LoadedFolder[T]) -> None:
         self._use(reading.files)
-        log_warnings(log, reading.list_warnings())
-        self.rejected = (*reading.faults, *reading.duplicates)
+        log_warnings(log, reading.iterate_warnings(), reading.count_warnings())
+        self.rejected = list_first((*reading.faults, *reading.duplicates))
         self.is_complete = self._folder is not None and not reading.is_missing and not self.rejected
 
     def _use(self, files: Iterable[LoadedFile[T]]) -> None:
@@ -283,8 +301,8 @@ class Catalog(Generic[T]):
         await self._check_dependencies()
         loaded = await load_folder(await read_folder(self._folder), self._load_changed, tries)
         self._valid, self._outdated = {file.source.name: file for file in loaded.files}, {}
-        files, duplicates = _without_copies(loaded.files)
-        await next_turn()  # with thousands of files, the use of the files would make this turn long
+        # with thousands of files, these computations would make this turn long
+        files, duplicates = await asyncio.to_thread(_without_copies, loaded.files)
         return replace(loaded, files=files, duplicates=duplicates)
 
     async def _check_dependencies(self) -> None:
@@ -321,6 +339,15 @@ async def load_file(
         return LoadedFile(definition=definition, source=source, warnings=(*warnings, *inspected))
 
     return await compute_alone(DEFINITIONS_THREAD, check)
+
+
+def list_first(faults: Sequence[Fault]) -> tuple[Fault, ...]:
+    """Return the first `MAX_FAULTS` faults. If there are more, the last fault in the result states their number."""
+    more = len(faults) - MAX_FAULTS
+    if more <= 0:
+        return tuple(faults)
+    message = f"{more} further faults begin in this file; correct the listed ones first"
+    return (*faults[:MAX_FAULTS], Fault(faults[MAX_FAULTS].file, 0, message))
 
 
 def fault_of(failed: ScriptFailed, source: Source) -> Fault:
@@ -385,7 +412,10 @@ def read_definition(
     else:
         findings.faults.append(Problem((), "must return a table with named fields, not a list"))
     if definition is None or findings.faults:
-        raise ConfigFailed(_located(findings.faults, source))
+        found = _located(findings.faults[:MAX_FILE_FAULTS], source)
+        if (more := len(findings.faults) - MAX_FILE_FAULTS) > 0:
+            found.append(Fault(source.name, 0, f"has {more} further faults; correct the listed ones first"))
+        raise ConfigFailed(found)
     return definition, tuple(_located(findings.warnings, source))
 
 

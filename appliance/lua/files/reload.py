@@ -12,6 +12,7 @@ from appliance.clock import Clock
 from appliance.errors import Fault
 from appliance.home import events
 from appliance.home.bus import Bus
+from appliance.lua.files.catalog import list_first
 from appliance.settings import LuaFolder
 from appliance.tasks import Tasks
 from appliance.watch import Target
@@ -82,7 +83,7 @@ class Reloader:
             self.last = kind(
                 target=self.target,
                 loaded_count=count,
-                faults=tuple(sorted(faults)),
+                faults=list_first(sorted(faults)),
                 duration_ms=round((self._clock.monotonic() - began) * 1000),
                 **self._more(),
             )

@@ -46,4 +46,5 @@ class Scripts:
 
     async def _check(self, source: Source) -> None:
         await self._compile(source)
-        log_warnings(log, await asyncio.to_thread(list, self._inspect(source) if self._inspect else ()))
+        found = await asyncio.to_thread(list, self._inspect(source) if self._inspect else ())
+        log_warnings(log, found, len(found))

@@ -88,9 +88,13 @@ class AdapterRunner:
         `AdapterFailed`).
         """
         await self._wait_until_made()
-        async with self.gate.lock(device_ids, sender):
+        gate = self.gate
+        held = await gate.acquire(device_ids, sender)
+        try:
             adapter = self._require_adapter()
             return await self._contained(self._command_and_publish(adapter, device_ids, command))
+        finally:
+            gate.release(held)
 
     async def invoke(self, operation: str, payload: Mapping[str, Value]) -> Value:
         """Run an operation of the adapter. If the operation fails, raise a `LaresError`, such as `Unsupported` for

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
-from collections.abc import AsyncIterator, Collection
-from contextlib import asynccontextmanager
+from collections.abc import Collection
 from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
@@ -23,9 +22,9 @@ class Sender:
 class AddressGate:
     """Allows `concurrency` commands at a time to one address, and one command at a time to each device.
 
-    Commands run in the order of the calls of `lock`. Commands of one sender wait for each other without a time limit,
-    so that a command to a large room never fails with `Busy`. Commands wait for the commands of other senders for at
-    most `timeout_secs`.
+    Commands run in the order of the calls of `acquire`. Commands of one sender wait for each other without a time
+    limit, so that a command to a large room never fails with `Busy`. Commands wait for the commands of other senders
+    for at most `timeout_secs`.
     """
 
     def __init__(self, address: str, concurrency: int, timeout_secs: float = LOCK_TIMEOUT_SECS) -> None:
@@ -39,46 +38,49 @@ class AddressGate:
         self._devices: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
         self._waiting: list[_WaitingCommand] = []
 
-    @asynccontextmanager
-    async def lock(self, device_ids: Collection[str] = (), sender: Sender | None = None) -> AsyncIterator[None]:
-        """Wait until a command to these devices may run. Hold the lock until the block ends.
+    async def acquire(
+        self, device_ids: Collection[str] = (), sender: Sender | None = None
+    ) -> list[asyncio.Semaphore]:
+        """Wait until a command to these devices may run. Return the held locks, which the caller passes to `release`.
 
         Raise `Busy` after `timeout_secs`, and `Unreachable` after a call of `fail_waiting`. If an error is raised,
-        the caller has sent nothing.
+        no lock is held.
         """
-        waiting = _WaitingCommand(device_ids)
+        waiting, held = _WaitingCommand(device_ids), list[asyncio.Semaphore]()
         self._waiting.append(waiting)
-        held: list[asyncio.Semaphore] = []
         try:
-            try:
-                if sender is not None:
-                    queue = self._queues.setdefault(sender, asyncio.Semaphore(self.concurrency))
-                    await queue.acquire()
-                    held.append(queue)
-                await self._acquire(held, device_ids)
-            except TimeoutError:
-                raise Busy(f"{self.address} is busy with earlier commands; this command was not sent") from None
-            finally:
-                self._waiting.remove(waiting)
+            if sender is not None:
+                queue = self._queues.setdefault(sender, asyncio.Semaphore(self.concurrency))
+                await queue.acquire()
+                held.append(queue)
+            await self._acquire(held, device_ids)
             if waiting.outage is not None:
                 raise Unreachable(str(waiting.outage))
-            self.commands_under_way += 1
-            try:
-                yield
-            finally:
-                self.commands_under_way -= 1
-                self.commands_ended += 1
+        except BaseException as error:
+            _release_all(held)
+            if isinstance(error, TimeoutError):
+                raise Busy(f"{self.address} is busy with earlier commands; this command was not sent") from None
+            raise
         finally:
-            while held:
-                held.pop().release()
+            self._waiting.remove(waiting)
+        self.commands_under_way += 1
+        return held
+
+    def release(self, held: list[asyncio.Semaphore]) -> None:
+        """Record the end of a command, and release the locks that `acquire` returned."""
+        self.commands_under_way -= 1
+        self.commands_ended += 1
+        _release_all(held)
 
     async def _acquire(self, held: list[asyncio.Semaphore], device_ids: Collection[str]) -> None:
         """Acquire the locks of the devices, then the lock of the address. Add each acquired lock to `held`."""
-        ids = sorted(set(device_ids)) if self.concurrency > 1 else ()
         # `Lock.locked` is false while a released lock has a waiting task, and `acquire` would then wait
-        devices = [self._devices.setdefault(each, asyncio.Semaphore(1)) for each in ids]
+        locks = [self._free]
+        if self.concurrency > 1:
+            ids = sorted(set(device_ids))
+            locks[:0] = [self._devices.setdefault(each, asyncio.Semaphore(1)) for each in ids]
         until = asyncio.get_running_loop().time() + self._timeout_secs
-        for each in (*devices, self._free):
+        for each in locks:
             if each.locked():
                 async with asyncio.timeout_at(until):
                     await each.acquire()
@@ -100,6 +102,11 @@ class AddressGate:
         running, or has ended since then.
         """
         return self.commands_under_way > 0 or self.commands_ended != ended_before
+
+
+def _release_all(held: list[asyncio.Semaphore]) -> None:
+    while held:
+        held.pop().release()
 
 
 class _WaitingCommand:

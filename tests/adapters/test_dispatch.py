@@ -297,9 +297,10 @@ async def test_simultaneous_commands_to_one_device_wait_for_each_other() -> None
     gate, began = AddressGate("broker", 10), list[str]()
 
     async def command(name: str, *device_ids: str) -> None:
-        async with gate.lock(device_ids):
-            began.append(name)
-            await release[name].wait()
+        held = await gate.acquire(device_ids)
+        began.append(name)
+        await release[name].wait()
+        gate.release(held)
 
     release = {name: asyncio.Event() for name in ("a1", "a2", "b1", "ab", "none")}
     tasks = [
@@ -323,16 +324,17 @@ async def test_a_command_that_arrives_at_a_release_waits_at_most_for_the_timeout
     gate, release = AddressGate("broker", 10, timeout_secs=0.2), asyncio.Event()
 
     async def wait_and_hold() -> None:
-        async with gate.lock(["a"]):
-            await release.wait()
+        held = await gate.acquire(["a"])
+        await release.wait()
+        gate.release(held)
 
-    async with gate.lock(["a"]):
-        earlier = asyncio.ensure_future(wait_and_hold())
-        await asyncio.sleep(0)
+    first = await gate.acquire(["a"])
+    earlier = asyncio.ensure_future(wait_and_hold())
+    await asyncio.sleep(0)
+    gate.release(first)
     asyncio.get_running_loop().call_later(5, release.set)
     with pytest.raises(Busy):
-        async with gate.lock(["a"]):
-            pass
+        await gate.acquire(["a"])
     release.set()
     await earlier
 

@@ -109,10 +109,13 @@ class VirtualAdapter(Adapter):
         await wait_for_short_turn()  # the check of hundreds of attributes takes milliseconds
         shown, happened = _check_all(device, attributes, event, payload.get("data"))
         await self._have_devices.wait()
-        async with self.gate.lock([device_id]):
+        held = await self.gate.acquire([device_id])
+        try:
             await self._show({device_id: shown})
             if happened is not None:
                 self.publish.event(device_id, *happened)
+        finally:
+            self.gate.release(held)
         return None
 
     def _device(self, device_id: str) -> VirtualDevice:

@@ -110,7 +110,8 @@ class _StallTimer:
     def __init__(self, seconds: float, expire: Callable[[], object]) -> None:
         self._loop = asyncio.get_running_loop()
         self._expire = expire
-        self._wait(seconds, seconds)
+        # the work first sends its request, because creating the timer takes time
+        self._timer: asyncio.Handle = self._loop.call_soon(self._wait, seconds, seconds)
 
     def cancel(self) -> None:
         self._timer.cancel()

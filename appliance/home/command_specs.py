@@ -76,19 +76,19 @@ class CommandSpec(Struct, frozen=True, kw_only=True, gc=False):
             raise Invalid(f"{self.capability} must be one of {', '.join(self.values)} for this device, not {found}")
 
     def _check_number(self, value: Value) -> None:
-        number, unit = _in_unit(value, self.unit)
+        number, unit = _in_unit(value, self.unit) if isinstance(value, dict) else (value, None)
         if unit is not None and self.unit is not None and unit != self.unit:
             named = unit if isinstance(unit, str) and unit else format_value(unit)
             raise Invalid(f"{self.capability}: unknown unit {named}; write {self.unit}")
-        if not is_number(number) or not self._is_in_range(number) or not self._is_on_step(number):
+        if not is_number(number) or not self._allows(number):
             raise Invalid(
                 f"{self.capability} must be {self.range_text()} for this device, not {format_value(number)}"
             )
 
-    def _is_in_range(self, number: float) -> bool:
-        return (self.min is None or number >= self.min) and (self.max is None or number <= self.max)
-
-    def _is_on_step(self, number: float) -> bool:
+    def _allows(self, number: float) -> bool:
+        """Return whether the number is in the range and on a step. The maximum need not be on a step."""
+        if (self.min is not None and number < self.min) or (self.max is not None and number > self.max):
+            return False
         if not self.step or number == self.max:
             return True
         steps = (number - (self.min or 0)) / self.step
@@ -163,10 +163,8 @@ def check_device_range(specs: Iterable[CommandSpec], unfit: UnfitValue) -> None:
             spec.check(unfit.command)
 
 
-def _in_unit(value: Value, unit: str | None) -> tuple[Value, str | None]:
+def _in_unit(value: dict[str, Value], unit: str | None) -> tuple[Value, str | None]:
     """Return a value's number and unit. If `unit` is kelvin, convert mireds to kelvin."""
-    if not isinstance(value, dict):
-        return value, None
     number, own = value.get("value"), value.get("unit")
     if own == "mireds" and unit == "kelvin" and is_number(number) and number:
         return kelvin_of(number), "kelvin"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import orjson
@@ -175,7 +176,7 @@ def _hex_color(value: Value) -> str:
 
 
 def _integer_between(low: int, high: int) -> Check:
-    return Check(schema=between(low, high), run=lambda value: integer(value, low, high))
+    return Check(schema=between(low, high), run=partial(integer, low=low, high=high))
 
 
 def _object(title: str, /, **fields: Check) -> Check:

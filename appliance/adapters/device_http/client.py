@@ -303,7 +303,8 @@ class HttpClient:
             raise Unreadable(f"{self.address} answered with too many bytes between the parts of the body") from None
         except HttpProcessingError:
             raise Unreadable(f"{self.address} answered with a malformed body") from None
-        return self._decompress(bytes(body), headers.get("Content-Encoding", ""))
+        coding = headers.get("Content-Encoding")
+        return bytes(body) if coding is None else self._decompress(bytes(body), coding)
 
     def _decompress(self, body: bytes, coding: str) -> bytes:
         """Decompress a body that the device compressed although compression was not requested. Return other bodies

@@ -53,7 +53,8 @@ class PlainRequests:
         request = self._encode(method, path, json, closes=connector.force_close)
         connection = await connector.connect(self._target, [], _NO_LIMITS)
         try:
-            protocol, transport = connection.protocol, connection.transport
+            protocol = connection.protocol
+            transport = None if protocol is None else protocol.transport
             assert protocol is not None and transport is not None
             protocol.set_response_params(skip_payload=method == "HEAD", read_until_eof=True, auto_decompress=False)
             transport.write(request)

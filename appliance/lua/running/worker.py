@@ -114,7 +114,9 @@ class Worker(asyncio.BufferedProtocol):
 
     @property
     def is_usable(self) -> bool:
-        return self.ended_because is None and not self._has_hung_up
+        """Return whether the process still runs. After a failed write, the transport is closing, although the event
+        loop notices the end only at the next read."""
+        return self.ended_because is None and (self._transport is None or not self._transport.is_closing())
 
     @property
     def is_full(self) -> bool:
@@ -125,12 +127,6 @@ class Worker(asyncio.BufferedProtocol):
         """Wait until a run begins, or until the process ends."""
         self._changed.clear()
         await self._changed.wait()
-
-    @property
-    def _has_hung_up(self) -> bool:
-        """Return whether a write has failed because the process has ended. The event loop notices this end only at
-        the next read."""
-        return self._transport is not None and self._transport.is_closing()
 
     def figures(self) -> dict[str, Any]:
         """Return the worker's data for the diagnostics. `confinement` is "complete", a list of missing protections,
@@ -256,7 +252,7 @@ class Worker(asyncio.BufferedProtocol):
                 self._note_running(run)
                 if kind is FrameKind.EXECUTE:
                     self._begun.add(run)
-                if kind is not FrameKind.ANSWER and not self._has_hung_up:
+                if kind is not FrameKind.ANSWER and self.is_usable:
                     run.note_begun()
 
     def _choose(self) -> deque[_Unsent]:

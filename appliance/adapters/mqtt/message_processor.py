@@ -143,7 +143,16 @@ class MessageProcessor:
     def end_unit(self, device: MqttDevice, entity: Entity) -> None:
         """End the values of an entity whose unit has changed. The earlier messages have the earlier unit."""
         self.changed.set_values(device, entity, entity.end_unit())
+        self._end_messages(entity)
+
+    def _end_messages(self, entity: Entity) -> None:
         self._newest.end_for(entity.announcement.key, [each.filter for each in entity.readers])
+
+    def _end_former_units(self) -> Iterator[None]:
+        """End the messages of entities that were removed, and returned with another unit."""
+        for _, entity in self._announced.take_new_units():
+            self._end_messages(entity)
+            yield
 
     def tick(self) -> None:
         """Expire values, switch sensors off after their delay, release held-back states, and publish picture
@@ -184,6 +193,7 @@ class MessageProcessor:
         for device in devices:
             self.restored.restore(device)
             yield
+        yield from self._end_former_units()
         rebuilt = {id(device) for device in devices}
         unread: list[str] = []
         for received in self._newest.list():

@@ -202,6 +202,16 @@ def test_a_new_unit_does_not_apply_to_earlier_values(
         take_config(**keys, **fields)
         deque(loop.processor.publish_rebuilt(rebuild(loop.announced)), maxlen=0)
         assert shown() == (before if fields == unit else kept), "an announcement that is removed and replaced"
+    receive(loop, "s", b"68")
+    for former, fields in ((changed, changed), (changed, unit), (unit, changed)):
+        last = shown()
+        deque(loop.discovery.process(Received(removed, b"", is_retained=True)), maxlen=0)
+        deque(loop.processor.publish_rebuilt(rebuild(loop.announced)), maxlen=0)
+        take_config(**keys, **fields)
+        deque(loop.processor.publish_rebuilt(rebuild(loop.announced)), maxlen=0)
+        assert shown() == (last if fields == former or isinstance(last, dict) else None)
+        receive(loop, "s", b"68")
+        assert shown() == (before if fields == unit else after), "the next message has the unit"
 
 
 async def test_a_unit_that_changed_while_the_hub_was_off_ends_a_stored_number(

@@ -51,14 +51,15 @@ class AnnouncedDevices:
         self._slugs.reserve({slug: identifier for slug, identifier in slugs.items() if identifier})
 
     def take_new_units(self) -> list[tuple[MqttDevice, Entity]]:
-        """Return the entities whose announced unit has changed since the last call, with their devices."""
-        keys, self.store.new_units = self.store.new_units, set()
-        devices = ((self.devices.get(self.store.device_ids.get(key, "")), key) for key in sorted(keys))
-        return [
-            (device, entity)
-            for device, key in devices
-            if device is not None and (entity := device.find(key)) is not None
-        ]
+        """Return the entities whose announced unit has changed since the last call, with their devices. Entities that
+        are not built yet are returned after their devices are built."""
+        found = []
+        for key in sorted(self.store.new_units):
+            device = self.devices.get(self.store.device_ids.get(key, ""))
+            if device is not None and (entity := device.find(key)) is not None:
+                found.append((device, entity))
+                self.store.new_units.discard(key)
+        return found
 
     def end_waiting(self) -> None:
         """Stop waiting for known devices, so that new devices can take their places."""

@@ -34,6 +34,9 @@ MAX_CONFIGS_BYTES = 320 * 1024 * 1024
 ENTITY_BYTES, AVAILABILITY_BYTES, JSON_PART_BYTES = 6 * 1024, 500, 100
 """Estimated memory, in bytes, of a small entity, of each availability topic, and of each part of an entity's JSON."""
 
+MAX_REMOVED_UNITS = 1000
+"""Maximum number of removed entities whose unit is remembered."""
+
 T = TypeVar("T")
 
 
@@ -42,13 +45,14 @@ class AnnouncementStore:
 
     `device_ids` maps the key of each announced entity to the id of the entity's device. At most `MAX_UNUSED_CONFIGS`
     configurations of other devices are stored, because a flood would fragment the memory. `new_units` contains the
-    keys of entities whose unit has changed, until `AnnouncedDevices.take_new_units` takes them.
+    keys of entities whose unit has changed, until `AnnouncedDevices.take_new_units` takes them. This includes removed
+    entities that are announced again.
     """
 
     def __init__(self, settings: Mqtt, hub_id: str, router: Router, refusals: Refusals) -> None:
         self.device_ids: Mapping[str, str] = {}
         self.new_units: set[str] = set()
-        self._removed_units: dict[str, str] = {}  # by key, of entities that are removed, but still built
+        self._removed_units: dict[str, str] = {}  # by key, of removed entities
         self._known_markers: Container[str] | None = None
         self._unused_room = MAX_UNUSED_CONFIGS
         self._prefix = settings.discovery_prefix
@@ -64,7 +68,9 @@ class AnnouncementStore:
     def set_devices(self, device_ids: Mapping[str, str], known_markers: Container[str] | None) -> None:
         """Set `device_ids` after the devices were built. `known_markers` is given while there are too many devices.
         It contains the markers of the used devices, and the identifiers and slugs of the expected devices."""
-        self.device_ids, self._known_markers, self._removed_units = device_ids, known_markers, {}
+        self.device_ids, self._known_markers = device_ids, known_markers
+        removed = [each for each in self._removed_units.items() if each[0] not in device_ids]
+        self._removed_units = dict(removed[-MAX_REMOVED_UNITS:])
 
     def is_config(self, topic: str) -> bool:
         """Return whether configurations arrive at this topic."""
@@ -108,10 +114,12 @@ class AnnouncementStore:
         self._bytes += grows
         if grows < 0:
             self._refusals.note_limit("configurations", None)
-        for key in {each.key for each in former} - {each.key for each in found}:
+        gone = {each.key for each in former} - {each.key for each in found}
+        for key in gone:
             self._refusals.forget_entity(key)
+        self.new_units -= gone
         units = ChainMap({each.key: each.unit for each in former}, self._removed_units)
-        self._removed_units |= {each.key: each.unit for each in former if not payload and each.key in self.device_ids}
+        self._removed_units |= {each.key: each.unit for each in former if each.key in gone & self.device_ids.keys()}
         known = [each for each in found if units.get(each.key)]
         self.new_units |= {each.key for each in known if each.unit not in ("", units[each.key])}
         _put(self._payloads, topic, payload)

@@ -334,6 +334,29 @@ async def test_a_variable_keeps_its_type_and_a_chart_follows_new_values(browser:
         assert [each for each in visit.requests if "/history/" in each] == history
 
 
+async def test_a_text_that_is_typed_during_a_save_is_kept(browser: Browser) -> None:
+    sent, is_released = list[object](), asyncio.Event()
+
+    async def wait(route: Route) -> None:
+        sent.append(route.request.post_data_json)
+        await is_released.wait()
+        await route.continue_()
+
+    async with open_app() as app, visiting(browser, app) as visit:
+        await app.ask("PUT", "/variables/mode", json={"value": "away"})
+        await visit.open("#/automations")
+        await visit.page.route("**/variables/mode", wait)
+        field = visit.page.get_by_label("Value of mode")
+        await field.fill("home")
+        await field.press("Enter")
+        await until(lambda: bool(sent), 20)
+        await field.fill("asleep")
+        async with visit.page.expect_response("**/variables"):  # the page refreshes the list after the save
+            is_released.set()
+        await field.press("Enter")
+        await until(lambda: app.hub.environment.variables.find("mode") == "asleep", 20)
+
+
 async def test_each_part_of_a_colour_is_sent_within_the_rate_limit(browser: Browser) -> None:
     colour = HOME + '[[adapters.virtual.devices]]\nid = "lamp"\nkind = "Light"\nname = "Lamp"\nattributes = '
     colour += '{ power = "off", color_hs = { hue = 10, saturation = 10 } }\n'

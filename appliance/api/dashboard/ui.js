@@ -89,7 +89,8 @@ export function Field({ label, action, initial, type = "text", canBeEmpty, isFoc
 		if (!text && !canBeEmpty) return;
 		const field = ref.current;
 		field.defaultValue = field.value; // from now on, drawing may replace the text
-		if ((await onSend(text)) === true) field.value = field.defaultValue = "";
+		// a person may have typed another text meanwhile
+		if ((await onSend(text)) === true && field.value === field.defaultValue) field.value = field.defaultValue = "";
 	};
 	return form({ class: "field", onsubmit },
 		input({ ref, type, initial, "aria-label": label, placeholder: label, autocomplete: "off", ...more }),

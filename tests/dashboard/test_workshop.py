@@ -267,6 +267,20 @@ async def test_a_recipe_becomes_an_automation(browser: Browser, tmp_path: Path) 
         assert 'local at = "06:45"' in text and f'local lamp = "{LIGHT}"' in text
 
 
+async def test_the_warnings_of_a_saved_recipe_are_shown(browser: Browser, tmp_path: Path) -> None:
+    folder = tmp_path / "config" / "recipes"
+    folder.mkdir(parents=True)
+    weekdays = 'type = "cron", expression = "0 0 7 * * 1-5"'
+    (folder / "wake.lua").write_text(RECIPE.replace('type = "wall_clock", time = at', weekdays))
+    async with open_app(root=tmp_path) as app, visiting(browser, app) as visit:
+        page = visit.page
+        await visit.open("#/new/wake")
+        await page.get_by_label("The lamp").select_option("Simulated light")
+        await page.get_by_role("button", name="Create").click()
+        await expect(page.get_by_role("heading", level=1)).to_contain_text("wake.lua")
+        await expect(page.locator("main .warning").first).to_contain_text("SUN")
+
+
 CONFIG = """# mine
 [adapters.plug]
 type = "wled"

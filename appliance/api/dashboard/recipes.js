@@ -107,8 +107,9 @@ function RecipeForm({ recipe }) {
 		const given = Object.fromEntries(Object.entries(values).filter(([, value]) => value !== "" && value !== null));
 		await act(target, "make", async () => {
 			const file = await freeFile(kind, name);
-			const { path } = await post(`recipes/${segment(recipe.id)}`, { file, name: name.trim() || preset, values: given });
-			location.hash = kind === "scene" ? fileAddress(path) : `#/automations/${segment(file)}`;
+			const { path, warnings } = await post(`recipes/${segment(recipe.id)}`, { file, name: name.trim() || preset, values: given });
+			// the editor shows the warnings
+			location.hash = kind === "scene" || warnings.length ? fileAddress(path) : `#/automations/${segment(file)}`;
 		});
 	};
 	return [

@@ -6,10 +6,12 @@ import argparse
 import json
 import os
 import time
+from datetime import tzinfo
 from typing import Any
 
 from appliance.cli.hub_client import HubRequest, ask_hub
 from appliance.cli.terminal import local_time, paint, say
+from appliance.home_locale import load_zone
 from appliance.log_buffer import MAX_LOG_ENTRIES, fields_text
 
 POLL_INTERVAL_SECS = 0.5
@@ -22,8 +24,9 @@ def log(arguments: argparse.Namespace) -> int:
     filters = {"level": arguments.level, "part": arguments.part, "contains": arguments.contains}
     reply = _ask_log(arguments, {**filters, "limit": arguments.lines})
     while True:
+        zone = load_zone(reply["timezone"])
         for entry in reversed(reply["entries"]):
-            say(json.dumps(entry) if arguments.json else _log_line(entry))
+            say(json.dumps(entry) if arguments.json else _log_line(entry, zone))
         if not arguments.follow:
             return os.EX_OK
         time.sleep(POLL_INTERVAL_SECS)
@@ -35,7 +38,9 @@ def _ask_log(arguments: argparse.Namespace, query: dict[str, Any]) -> dict[str, 
     return reply
 
 
-def _log_line(entry: dict[str, Any]) -> str:
+def _log_line(entry: dict[str, Any], zone: tzinfo) -> str:
     level = f"{entry['level']:<7}"
     shown = paint(level, _LEVEL_COLOURS[entry["level"]]) if entry["level"] in _LEVEL_COLOURS else level
-    return f"{local_time(entry['at'])} {shown} {entry['part']}: {entry['message']}{fields_text(entry['fields'])}"
+    return (
+        f"{local_time(entry['at'], zone)} {shown} {entry['part']}: {entry['message']}{fields_text(entry['fields'])}"
+    )

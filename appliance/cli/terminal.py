@@ -95,8 +95,8 @@ def fit(line: str) -> str:
     return "".join(shown)
 
 
-def local_time(stamp: str, zone: tzinfo | None = None) -> str:
-    """Convert an RFC 3339 time to the zone, by default the machine's zone. Omit fractions of a second."""
+def local_time(stamp: str, zone: tzinfo | None) -> str:
+    """Convert an RFC 3339 time to the zone. Omit fractions of a second."""
     return datetime.fromisoformat(stamp).astimezone(zone).strftime("%Y-%m-%d %H:%M:%S")
 
 

@@ -16,8 +16,10 @@ import threading
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from aiohttp import web
@@ -61,6 +63,7 @@ async def hub(tmp_path: Path) -> AsyncIterator[Process]:
     (tmp_path / "config" / "automations" / "follow.lua").write_text(AUTOMATION)
     async with LightSimulator() as light:
         off = '[adapters.desk]\ntype = "roku_tv"\nenabled = false\n[scenes]\nenabled = false\n'
+        off += '[locale]\ntimezone = "Pacific/Kiritimati"\n'
         configure(tmp_path, light_section(light.url) + off)
         async with running(tmp_path) as process:
             await process.ready()
@@ -128,6 +131,9 @@ async def test_status_why_and_log_answer_in_words_and_as_json(hub: Process, tmp_
     assert (await asked(tmp_path, "log", "--level", "error")).out == ""
     line = json.loads((await asked(tmp_path, "log", "--part", "hub", "--lines", "1", "--json")).out)
     assert line["part"] == "hub" and line["at"].endswith("Z")
+    here = datetime.fromisoformat(line["at"]).astimezone(ZoneInfo("Pacific/Kiritimati"))
+    printed = (await asked(tmp_path, "log", "--part", "hub", "--lines", "1")).out
+    assert printed.startswith(here.strftime("%Y-%m-%d %H:%M:%S ")), "the time in the home's zone"
     assert await hub.post(f"/devices/{LIGHT}/command", capability="brightness", action="set", value=70) == 200
     assert await hub.post("/automations/follow/execute") == 200
     log = (await asked(tmp_path, "log", "--contains", "dims")).out

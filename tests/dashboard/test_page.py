@@ -698,6 +698,16 @@ async def test_no_view_is_wider_than_the_smallest_window(browser: Browser) -> No
             assert "[object" not in await visit.page.inner_text("main"), view
 
 
+@pytest.mark.parametrize(("zone", "count"), [("America/New_York", 1), ("Etc/UTC", 0)])
+async def test_the_page_names_the_zone_of_the_home_if_the_browser_has_another_time(
+    browser: Browser, zone: str, count: int
+) -> None:
+    async with open_app() as app, visiting(browser, app, timezone_id=zone) as visit:
+        await visit.open("#/automations")
+        await expect(visit.page.get_by_role("heading", level=1)).to_have_text("Automations")
+        await expect(visit.page.get_by_text("Automations use the home's: UTC")).to_have_count(count)
+
+
 async def test_two_hundred_devices_and_a_flood_of_events_draw_once_per_frame(browser: Browser) -> None:
     async with open_app() as app, visiting(browser, app) as visit:
         lamps = many(200)

@@ -15,7 +15,7 @@ import {
 	actions, Button, called, card, empty, errorLine, facts, Field, HUB_LANGUAGE, iconButton, outcomes, row,
 	safeModeReason, titled, toggle,
 } from "./ui.js";
-import { dayTime, t, time } from "./words.js";
+import { dayTime, hasOtherTime, t, time } from "./words.js";
 
 const { a, code, div, h1, li, ol, p, small, span, strong, ul } = tags;
 
@@ -40,6 +40,7 @@ export function Automations({ id }) {
 		div({ class: "heading" }, h1({ tabindex: "-1", class: "title" }, t("nav.automations")),
 			mayAdmin() && a({ class: "button main", href: "#/new" }, icon("add"), t("new.title"))),
 		safeModeReason(),
+		zoneNote(),
 		state.faults.length > 0 && card(p({ class: "problem" }, t("files.wrong", { count: state.faults.length })), faultList(state.faults)),
 		use(Running),
 		automations.length ? card(automations.map((automation) => use(AutomationRow, { key: automation.id, automation }))) : empty(t("nothing")),
@@ -48,6 +49,9 @@ export function Automations({ id }) {
 		mayAdmin() && use(FileList),
 	];
 }
+
+// A note if the browser's time differs from the home's time. The page shows all times in the browser's zone.
+const zoneNote = () => hasOtherTime(state.timezone) && p({ class: "hint" }, t("automation.other_zone", { zone: state.timezone }));
 
 const pathOf = ({ id }) => `automations/${segment(id)}`;
 const targetOf = ({ id }) => `automation ${id}`;
@@ -102,6 +106,7 @@ function AutomationPage({ id, onRun }) {
 		automation.description && p({ dir: "auto" }, automation.description),
 		mayAdmin() && use(Source, { id }),
 		status === "disabled" && !automation.enabled_in_file && p({ class: "hint" }, t("automation.fill_in")),
+		zoneNote(),
 		errorLine(target),
 		outcomes(target),
 		use(Running, { of: id }),

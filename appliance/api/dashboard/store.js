@@ -74,8 +74,8 @@ const LISTS = ["devices", "rooms", "groups", "automations", "scenes"];
 export function takeOverview(overview) {
 	if (state.isLoaded && overview.version !== state.version) location.reload(); // a new version has a new page
 	for (const name of LISTS) state[name] = new Map(overview[name].map((each) => [each.id, each]));
-	const { adapters, executions, faults, safe, units, version } = overview;
-	Object.assign(state, { adapters, executions, faults, safe, units, version, role: overview.caller.role, isLoaded: true });
+	const { adapters, executions, faults, safe, timezone, units, version } = overview;
+	Object.assign(state, { adapters, executions, faults, safe, timezone, units, version, role: overview.caller.role, isLoaded: true });
 	changed();
 }
 

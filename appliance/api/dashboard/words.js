@@ -125,6 +125,17 @@ export function time(moment) {
 	return (Math.abs(Number(at) - Date.now()) < WEEK_MS ? DAY : DATE)(at);
 }
 
+// Return whether a clock in this zone now differs from the browser's clock.
+export function hasOtherTime(timeZone) {
+	const shown = (zone) => new Intl.DateTimeFormat("en", { dateStyle: "short", timeStyle: "short", ...zone }).format(now);
+	const now = Date.now();
+	try {
+		return shown({ timeZone }) !== shown({});
+	} catch {
+		return false; // the browser does not know the zone
+	}
+}
+
 const NEAR = formatterOf(() => new Intl.RelativeTimeFormat(locale, { numeric: "auto" }));
 
 // Format a moment briefly, with "yesterday" and "tomorrow" in words.

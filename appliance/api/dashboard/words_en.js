@@ -137,6 +137,7 @@ next: Next
 last: Last run
 off: switched off
 fill_in: Off: fill in the names at the top of its file, then switch it on.
+other_zone: Times on this page are in the browser's time zone. Automations use the home's: {zone}.
 run: Run now
 history: What happened
 waits: when its trigger matches

@@ -153,6 +153,7 @@ next: La prochaine fois
 last: Dernière exécution
 off: désactivée
 fill_in: Désactivée : remplis les noms en haut de son fichier, puis active-la.
+other_zone: Les heures de cette page sont dans le fuseau horaire du navigateur. Les automatisations utilisent celui de la maison : {zone}.
 run: Exécuter maintenant
 history: Ce qui s’est passé
 waits: quand quelque chose arrive

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import orjson
+
 from appliance.api import schemas
 from appliance.api.responses import encode_limited
 from appliance.api.roles import Role
@@ -9,7 +11,7 @@ from appliance.api.route import ApiResource, Call, route
 from appliance.api.validation import any_text, choice, whole_number
 from appliance.log_buffer import LOG_LEVELS, MAX_LOG_ENTRIES, LogQuery
 from appliance.tables.fields import Field
-from appliance.tables.json_schema import COUNT, array_of, record
+from appliance.tables.json_schema import COUNT, TEXT, array_of, record
 
 MAX_NUMBER = 999_999_999
 
@@ -22,7 +24,8 @@ _LOG_QUERY = {
     "after": Field(whole_number(0, MAX_NUMBER, default=0), required=False),
 }
 _LAST = {**COUNT, "description": "The number of the newest entry; use it as `after` to get later entries."}
-_LOG = record("Log", entries=array_of(schemas.LOG_ENTRY), last=_LAST)
+_ZONE = {**TEXT, "description": "The home's time zone."}
+_LOG = record("Log", entries=array_of(schemas.LOG_ENTRY), last=_LAST, timezone=_ZONE)
 
 
 class LogApi(ApiResource):
@@ -34,4 +37,5 @@ class LogApi(ApiResource):
         stated = {name: value for name, value in call.query().items() if value is not None}
         found, newest = self.hub.log.list_entries(LogQuery(**stated)), self.hub.log.list_entries(LogQuery(limit=1))
         entries = await encode_limited(self.hub.clock, schemas.LOG_ENTRY, found)
-        return b'{"entries":%b,"last":%d}' % (entries, newest[0].number if newest else 0)
+        last, zone = newest[0].number if newest else 0, orjson.dumps(self.hub.timezone.key)
+        return b'{"entries":%b,"last":%d,"timezone":%b}' % (entries, last, zone)

@@ -27,6 +27,7 @@ _OF_HOME: dict[str, Schema] = {
         "additionalProperties": TEXT,
         "description": "The unit of each capability that has one.",
     },
+    "timezone": {**TEXT, "description": "The home's time zone."},
     "rooms": array_of(json_shapes.ROOM),
     "groups": array_of(json_shapes.GROUP),
     "scenes": array_of(schemas.SCENE),
@@ -68,6 +69,7 @@ class OverviewApi(ApiResource):
         config = (await hub.adapter_sections.find_config_changes()).sentences()
         shown = {
             "units": UNITS,
+            "timezone": hub.timezone.key,
             "rooms": hub.registry.list_rooms(),
             "groups": hub.registry.list_groups(),
             "scenes": hub.scenes.catalog.list_definitions(),

@@ -20,6 +20,7 @@ from appliance.automations.schedule.scheduled_calls import DelayedCall
 from appliance.automations.schedule.scheduler import Scheduler
 from appliance.clock import from_millis
 from appliance.errors import Invalid, NotFound, StoreFailed
+from appliance.event_loop import wait_in_line
 from appliance.home.bus import Bus
 from appliance.home.events import TimerFired
 from appliance.home.texts import strip_id
@@ -40,6 +41,9 @@ MAX_BYTES_IN_ALL = 1 << 20
 
 MAX_LISTENER_WAIT_SECS = 86_400.0
 """Maximum time for which an expired timer waits for an automation with a trigger for this timer."""
+
+MAX_ENDED_AT_ONCE = 100
+"""Maximum number of timers that end in one turn of the loop. Thousands can have the same end."""
 
 MIN_DELAY_SECS = 0.1
 """The brake treats a shorter timer as an immediate effect."""
@@ -164,9 +168,10 @@ class Timers:
         self.recheck()
 
     def recheck(self) -> None:
-        """Fire expired timers that now have a listener."""
+        """Fire expired timers that now have a listener. The others continue to wait for one."""
         for timer in self._timers.values():
-            if timer.is_over:
+            is_waiting = timer.unclaimed_since is not None and self._may_wait(timer)
+            if timer.is_over and (not is_waiting or self._has_listener(timer.name)):
                 self._end(timer)
 
     def list_all(self) -> Iterator[Timer]:
@@ -304,8 +309,14 @@ class Timers:
             self._tasks.start(self._end_all(), "end of timers")
 
     async def _end_all(self) -> None:
+        """End all expired timers, some in each turn of the loop."""
+        over, self._over = [*self._over], {}
+        for first in range(0, len(over), MAX_ENDED_AT_ONCE):
+            await self._end_together(over[first : first + MAX_ENDED_AT_ONCE])
+            await wait_in_line()
+
+    async def _end_together(self, over: Sequence[RunningTimer]) -> None:
         """Remove the expired timers from storage, then fire them. Timers that must still wait remain stored."""
-        over, self._over = self._over, {}
         async with AsyncExitStack() as stack:
             for name in sorted({timer.name for timer in over}):  # in one order, so that no two calls block each other
                 await stack.enter_async_context(self._lock(name))

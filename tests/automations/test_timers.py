@@ -11,7 +11,13 @@ from typing import Any
 
 import pytest
 
-from appliance.automations.timers import MAX_BYTES_IN_ALL, MAX_TIMER_PAYLOAD_BYTES, NO_DEVICES, RunningTimer
+from appliance.automations.timers import (
+    MAX_BYTES_IN_ALL,
+    MAX_ENDED_AT_ONCE,
+    MAX_TIMER_PAYLOAD_BYTES,
+    NO_DEVICES,
+    RunningTimer,
+)
 from appliance.errors import Invalid, NotFound, StoreFailed
 from tests.automations.homes import NOW
 from tests.fakes.automations import Bench, Card, automation, bench
@@ -353,7 +359,10 @@ async def test_an_expired_timer_is_removed_even_if_the_card_fails_but_not_while_
     assert "ended: StoreFailed" not in caplog.text
 
 
-async def test_timers_that_end_together_are_one_record(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("count", "puts"), [(MAX_ENDED_AT_ONCE, 1), (2 * MAX_ENDED_AT_ONCE + 1, 3)])
+async def test_timers_that_end_together_are_few_records(tmp_path: Path, count: int, puts: int) -> None:
+    """Thousands of timers in one record would make a turn of the loop long."""
+
     class CountingCard(Card):
         puts = 0
 
@@ -361,15 +370,19 @@ async def test_timers_that_end_together_are_one_record(tmp_path: Path) -> None:
             self.puts += 1
             await super().put_many(values)
 
-    card, triggers = CountingCard(), [{**OFF, "name": f"t{number}"} for number in range(100)]
-    definition = automation(id_="a", triggers=triggers)
-    del definition["trigger"]
-    async with bench(tmp_path, {**definition, "mode": {"type": "parallel", "max": 100}}, card=card) as it:
-        for number in range(100):
-            await start(it, f"t{number}", 60)
+    names, card = [f"t{number:03}" for number in range(count)], CountingCard()
+    definitions = []
+    for first in range(0, count, 100):
+        triggers = [{**OFF, "name": name} for name in names[first : first + 100]]
+        definition = automation(id_=f"a{first}", triggers=triggers)
+        del definition["trigger"]
+        definitions.append({**definition, "mode": {"type": "parallel", "max": 100}})
+    async with bench(tmp_path, *definitions, card=card) as it:
+        for name in names:
+            await start(it, name, 60)
         card.puts = 0
         await it.pass_by(60)
-        assert len(it.fired) == 100 and card.puts == 1
+        assert len(it.fired) == count and card.puts == puts
 
 
 async def test_a_timer_follows_the_clock_once_it_is_trusted(tmp_path: Path) -> None:

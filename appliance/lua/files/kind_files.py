@@ -21,8 +21,9 @@ from appliance.adapters.lua_kinds.definition import (
     parse_kind,
 )
 from appliance.adapters.lua_kinds.section import LuaSection, SectionFaults, SectionSettings, read_section
+from appliance.computing import compute_alone
 from appliance.errors import ConfigFailed, Fault
-from appliance.lua.files.catalog import CheckResult, LoadedFile, load_file, load_folder
+from appliance.lua.files.catalog import DEFINITIONS_THREAD, CheckResult, LoadedFile, load_file, load_folder
 from appliance.lua.files.folder import Contents, Folder, read_folder
 from appliance.lua.text.source import Source
 
@@ -109,7 +110,11 @@ class KindFiles:
         for name in sorted(absent - bundled.keys()):
             faults[name] = (self._fault(name, f"is missing, and Lares has no bundled kind {name}"),)
         valid = [each for each in sections if each.kind in kinds]
-        read = {each.name: read_section(each, kinds[each.kind].definition) for each in valid}
+
+        def read_sections() -> dict[str, SectionSettings | SectionFaults]:
+            return {each.name: read_section(each, kinds[each.kind].definition) for each in valid}
+
+        read = await compute_alone(DEFINITIONS_THREAD, read_sections)  # there can be hundreds of sections
         return KindReading(
             kinds=kinds,
             used={each.name: kinds[each.kind] for each in valid},

@@ -20,7 +20,7 @@ from appliance.adapters.mqtt.messages import Received
 from appliance.adapters.mqtt.out.command_queues import MAX_WAITING_COMMANDS, CommandQueues
 from appliance.adapters.mqtt.out.discovery_payloads import device_payload
 from appliance.adapters.mqtt.out.home_access import HomeAccess, no_frame
-from appliance.adapters.mqtt.out.hub_publisher import CATALOG_SECS
+from appliance.adapters.mqtt.out.hub_publisher import CATALOG_SECS, MAX_UNSENT_BYTES
 from appliance.adapters.mqtt.out.section_publishers import build_publishers
 from appliance.adapters.mqtt.out.topics import HubTopics, discovery_id
 from appliance.adapters.mqtt.stored_texts import published_topics
@@ -372,6 +372,24 @@ async def test_many_results_are_sent_in_order(broker: Broker) -> None:
                 publisher._answer("devices", LAMP.device_id, Invalid(str(number)))
             results = [await next_message(client, topic) for _ in range(count)]
             assert [each["message"] for each in results] == [str(number) for number in range(count)]
+
+
+async def test_large_events_that_wait_for_the_broker_need_little_memory(broker: Broker) -> None:
+    """The number of waiting events is limited too, but a device decides on the size of its events."""
+    async with broker.client() as client, BrokerHome(broker) as home:
+        await client.subscribe("lares/here/events", qos=1)
+        async with publishing(home, "here", Lamp(home.registry, LAMP), frame_of=frame_of) as publisher:
+            await until(lambda: publisher._connection is not None)
+            data = {"text": "x" * 200_000}
+            for number in range(100):
+                name = f"event{number}"
+                home.bus.publish(events.DeviceEvent(device_id=LAMP.device_id, event=name, data=data))
+            assert sum(map(len, publisher._frames)) <= MAX_UNSENT_BYTES
+            assert publisher._sending * 200_000 <= MAX_UNSENT_BYTES
+            while (await next_message(client, "lares/here/events"))["event"] != "event99":
+                pass
+            await until(lambda: not publisher._frames and not publisher._sending)
+            assert (publisher._frames_bytes, publisher._sending_bytes) == (0, 0)
 
 
 async def test_a_stopping_hub_refuses_each_command_and_logs_nothing(

@@ -48,6 +48,9 @@ MAX_SENDING = 1_000
 """Maximum number of results and events that wait or are in transit to the broker. Further results and events are
 dropped."""
 
+MAX_UNSENT_BYTES = 4 << 20
+"""Maximum total size of the events that wait to be published, and separately of the results and events in transit."""
+
 log = logging.getLogger("adapters")
 
 
@@ -77,7 +80,8 @@ class HubPublisher:
         self._tasks = Tasks()
         self._changed: set[str] = set()
         self._has_changed = asyncio.Event()
-        self._frames: deque[bytes] = deque(maxlen=MAX_FRAMES)
+        self._frames: deque[bytes] = deque()
+        self._frames_bytes = 0
         self._sequence = 0
         self._events: dict[str, dict[str, None]] = {}
         self._retained = RetainedMessages("publishing", clock)
@@ -85,7 +89,7 @@ class HubPublisher:
         self._revision: object = None  # of the announced scenes and automations
         self._announcing = asyncio.Lock()
         self._automations: set[str] = set()  # state topics of the automations
-        self._sending = 0  # the number of results and events
+        self._sending = self._sending_bytes = 0  # the number and size of results and events
         self._connection: BrokerConnection | None = None
         self._is_closing = False
 
@@ -113,7 +117,7 @@ class HubPublisher:
 
     def _on_event(self, event: events.Event) -> None:
         if self._connection is not None and self._is_own(event) and (frame := self._home.frame_of(event)):
-            self._frames.append(frame)
+            self._add_frame(frame)
             self._has_changed.set()
         match event:
             case events.DeviceStateChanged(device=device) | events.DeviceUpdated(device=device):
@@ -127,6 +131,18 @@ class HubPublisher:
                     self._mark_changed(device.id)
             case events.DeviceEvent(device_id=id_, event=name, data=data):
                 self._publish_event(id_, name, data)
+
+    def _add_frame(self, frame: bytes) -> None:
+        self._frames.append(frame)
+        self._frames_bytes += len(frame)
+        while len(self._frames) > MAX_FRAMES or self._frames_bytes > MAX_UNSENT_BYTES:
+            self._take_frame()
+
+    def _take_frame(self) -> bytes:
+        """Remove and return the oldest frame."""
+        frame = self._frames.popleft()
+        self._frames_bytes -= len(frame)
+        return frame
 
     def _is_own(self, event: events.Event) -> bool:
         """Return whether the event's device does not come from MQTT."""
@@ -155,6 +171,7 @@ class HubPublisher:
         """Publish the current state, then each change."""
         async with self._announcing:  # on the previous connection
             self._frames.clear()
+            self._frames_bytes = 0
             self._retained.clear()
             self._catalogs = self._revision = None
             self._automations.clear()
@@ -175,7 +192,7 @@ class HubPublisher:
                 await self._clock.sleep(GATHER_SECS)
                 await self._publish_changes(connection)
                 while self._frames:
-                    message = Outgoing(self._topics.events, self._frames.popleft().decode())
+                    message = Outgoing(self._topics.events, self._take_frame().decode())
                     await connection.publish(message)
                 if self._clock.monotonic() - looked_at >= CATALOG_SECS:
                     looked_at = self._clock.monotonic()
@@ -306,8 +323,10 @@ class HubPublisher:
 
     def _send(self, message: Outgoing) -> None:
         """Publish in the background if the broker is connected. Otherwise, discard the message."""
-        if self._connection is not None and not self._is_closing and self._sending < MAX_SENDING:
+        has_room = self._sending < MAX_SENDING and self._sending_bytes + len(message.payload) <= MAX_UNSENT_BYTES
+        if self._connection is not None and not self._is_closing and has_room:
             self._sending += 1
+            self._sending_bytes += len(message.payload)
             self._tasks.start(self._send_in_line(self._connection, message), f"message to {message.topic}")
 
     async def _send_in_line(self, connection: BrokerConnection, message: Outgoing) -> None:
@@ -319,3 +338,4 @@ class HubPublisher:
             log.debug("publishing: %s", error)
         finally:
             self._sending -= 1
+            self._sending_bytes -= len(message.payload)

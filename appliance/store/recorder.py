@@ -11,7 +11,6 @@ import itertools
 import logging
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
-from heapq import nsmallest
 from typing import Any
 
 import orjson
@@ -45,9 +44,9 @@ MAX_ENCODED_AT_ONCE = 64
 """If at most this number of devices changed during a pass, the flush encodes these devices in one turn of the event
 loop."""
 
-MAX_STOPPED_DEVICES = 5000
-"""Maximum number of stored devices of stopped sections. Without this limit, the store would grow with each new
-section name."""
+MAX_STOPPED_DEVICES, MAX_STOPPED_BYTES = 2500, 4 << 20
+"""Maximum number and total size of the stored devices of stopped sections. Without these limits, the store and the
+memory would grow with each new section name."""
 
 _PREFIXES = (DEVICE_PREFIX, STATE_PREFIX)
 
@@ -190,19 +189,27 @@ class Recorder:
         await self._document.put_many({key: value for record in records for key, value in record})
 
     async def delete_oldest_stopped(self) -> None:
-        """Delete stored devices of stopped sections beyond `MAX_STOPPED_DEVICES`, longest unchanged first. Never
-        raise."""
+        """Delete stored devices of stopped sections beyond the limits, longest unchanged first. Never raise."""
         excess = await asyncio.to_thread(self._list_oldest_stopped, self.sections)
         with suppress(StoreFailed):  # the document has logged the failure
             await self._document.put_many({prefix + each: None for each in excess for prefix in _PREFIXES})
 
     def _list_oldest_stopped(self, sections: SectionKinds) -> list[str]:
-        states = {
-            key.removeprefix(STATE_PREFIX): each for key, each in self._document.list_encoded((STATE_PREFIX,)).items()
+        values = self._document.list_encoded(_PREFIXES)
+        sizes = {
+            device_id: len(state) + len(values.get(DEVICE_PREFIX + device_id, b""))
+            for key, state in values.items()
+            if key.startswith(STATE_PREFIX)
+            and (device_id := key.removeprefix(STATE_PREFIX)).partition(":")[0] not in sections
         }
-        stopped = [each for each in states if each.partition(":")[0] not in sections]
-        excess = len(stopped) - MAX_STOPPED_DEVICES
-        return nsmallest(excess, stopped, key=lambda each: _time_of(states[each])) if excess > 0 else []
+        count, size, excess = len(sizes), sum(sizes.values()), list[str]()
+        if count > MAX_STOPPED_DEVICES or size > MAX_STOPPED_BYTES:
+            for each in sorted(sizes, key=lambda each: _time_of(values[STATE_PREFIX + each])):
+                if count <= MAX_STOPPED_DEVICES and size <= MAX_STOPPED_BYTES:
+                    break
+                excess.append(each)
+                count, size = count - 1, size - sizes[each]
+        return excess
 
     async def list_present(self, prefixes: Iterable[str]) -> dict[str, bytes]:
         """Return the values with these prefixes as JSON, including values that are not written yet."""

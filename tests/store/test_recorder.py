@@ -25,7 +25,13 @@ from appliance.store.clock_trust import ClockTrust, newest_time
 from appliance.store.disk import Disk
 from appliance.store.document import Document, open_document
 from appliance.store.record_keys import CARD, DEVICE_PREFIX, STATE_PREFIX
-from appliance.store.recorder import COMPLETE_FLUSHES, MAX_ENCODED_AT_ONCE, MAX_STOPPED_DEVICES, Recorder
+from appliance.store.recorder import (
+    COMPLETE_FLUSHES,
+    MAX_ENCODED_AT_ONCE,
+    MAX_STOPPED_BYTES,
+    MAX_STOPPED_DEVICES,
+    Recorder,
+)
 from appliance.store.records import SectionKind
 from appliance.store.store import Store
 from appliance.version import MADE_AT
@@ -257,6 +263,19 @@ async def test_stored_devices_of_stopped_sections_are_limited(tmp_path: Path) ->
     async with Store(Disk(tmp_path), Registry(bus, clock), bus, clock, flush_secs=60, sections={}) as store:
         # the sections were removed from the configuration while no hub ran
         assert len(store.document.list_encoded((STATE_PREFIX,))) == MAX_STOPPED_DEVICES
+
+
+async def test_large_stored_devices_of_stopped_sections_are_limited(tmp_path: Path) -> None:
+    async with recording(tmp_path, VirtualClock(LATER)) as (recorder, document):
+        recorder.sections = {"running": SectionKind("x", ())}
+        half = "x" * (MAX_STOPPED_BYTES // 8)
+        for at, device_id in ((1, "running:1"), (4, "c:1"), (2, "a:1"), (3, "b:1"), (6, "e:1"), (5, "d:1")):
+            await document.put_many(
+                {DEVICE_PREFIX + device_id: {"name": half}, STATE_PREFIX + device_id: {"at": at, "is": {"x": half}}}
+            )
+        await recorder.delete_oldest_stopped()
+        left = document.list_encoded((DEVICE_PREFIX, STATE_PREFIX))
+        assert {each.partition("/")[2] for each in left} == {"running:1", "c:1", "d:1", "e:1"}
 
 
 @pytest.mark.parametrize("due", ["none", "before", "after"])

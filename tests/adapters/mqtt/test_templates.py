@@ -9,6 +9,7 @@ import random
 import re
 import time
 import tracemalloc
+import weakref
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from functools import partial
@@ -21,6 +22,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
+from appliance.adapters.mqtt.templates import texts
 from appliance.adapters.mqtt.templates.functions import FILTERS, FUNCTIONS, METHODS, TESTS
 from appliance.adapters.mqtt.templates.operators import OPERANDS
 from appliance.adapters.mqtt.templates.template import JinjaTemplate, needs_evaluator
@@ -578,6 +580,12 @@ def test_a_path_in_a_message_that_is_not_json_is_missing() -> None:
     for text in ("{{ value_json.a }}", "{{ (value_json.a) }}"):
         with pytest.raises(ValueMissing):
             render(text, value="x")
+
+
+def test_few_compiled_patterns_are_kept() -> None:
+    """A broker can announce thousands of patterns, and a compiled pattern can need 22 KB."""
+    compiled = [weakref.ref(texts._compiled(f"{number}x", number % 2 == 0)) for number in range(1000)]
+    assert sum(each() is not None for each in compiled) == texts.MAX_KEPT_PATTERNS
 
 
 def test_a_value_has_at_most_32_levels() -> None:

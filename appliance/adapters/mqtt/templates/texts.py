@@ -25,6 +25,9 @@ MAX_SUBJECT_CHARS = 256
 
 MAX_PATTERN_CHARS = 512
 
+MAX_KEPT_PATTERNS = 256
+"""Maximum number of compiled patterns that are kept. A pattern can need 22 KB."""
+
 MAX_COMPARISONS = 200_000
 """Maximum number of comparisons of one search in the worst case. This number of comparisons takes about 2 ms. Python
 cannot interrupt a search."""
@@ -34,6 +37,7 @@ MAX_RANGES_CHARS = 70_000
 these characters."""
 
 _PARSER: Any = importlib.import_module("re._parser")
+_COMPILER: Any = importlib.import_module("re._compiler")
 _REPEATS = ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT")
 _PLAIN = ("LITERAL", "NOT_LITERAL", "ANY", "IN", "AT", "RANGE", "CATEGORY", "NEGATE")
 
@@ -96,12 +100,13 @@ def _ready(run: Rendering, value: Any, pattern: Any, ignorecase: Any) -> tuple[r
     return _compiled(pattern, bool(ignorecase)), text
 
 
-@functools.lru_cache(maxsize=1024)
+@functools.lru_cache(MAX_KEPT_PATTERNS)
 def _compiled(pattern: str, ignorecase: bool) -> re.Pattern[str]:
-    return re.compile(pattern, re.IGNORECASE if ignorecase else 0)
+    compiled: re.Pattern[str] = _COMPILER.compile(pattern, re.IGNORECASE if ignorecase else 0)
+    return compiled  # `re.compile` would keep 512 patterns
 
 
-@functools.lru_cache(maxsize=1024)
+@functools.lru_cache(MAX_KEPT_PATTERNS)
 def _tries(pattern: str, length: int) -> int:
     """Return the maximum number of comparisons in one search of a text with this length."""
     try:

@@ -12,6 +12,7 @@ from appliance.store.disk import PART, Disk, FileState
 from appliance.store.file_format import (
     STORE_FORMAT,
     EncodedChanges,
+    decode_snapshot,
     encode_snapshot,
     generations_of,
     journal_name,
@@ -198,7 +199,9 @@ class DocumentFiles:
         name = snapshot_name(self._generation)
         found = self._disk.find_state(name)
         if found != self._snapshot_state:
-            return f"{'deleted' if found is None else 'replaced or changed'} {self._disk.folder / name}"
+            if found is None or not self._is_snapshot_whole(name):
+                return f"{'deleted' if found is None else 'replaced or changed'} {self._disk.folder / name}"
+            self._snapshot_state = found
         name = journal_name(self._generation)
         if not self._journal.is_intact():
             return f"changed {self._disk.folder / name}"
@@ -207,6 +210,15 @@ class DocumentFiles:
             return f"deleted or replaced {self._disk.folder / name}"
         self._folder_state = folder_state
         return None
+
+    def _is_snapshot_whole(self, name: str) -> bool:
+        """Return whether the snapshot has the same content, even if its time has changed. Some network file systems
+        change the times of files."""
+        try:
+            snapshot = decode_snapshot(self._disk.read(name), self._generation)
+        except OSError:
+            return False
+        return snapshot is not None and snapshot.size == self._snapshot_size
 
     def _replace_files(self, change: str) -> None:
         log.warning("another program %s; the hub writes the whole document again", change)

@@ -94,6 +94,11 @@ def put_folder_in_place(folder: Path, old: Path) -> None:
     (folder / JOURNAL).mkdir()
 
 
+def put_folder_in_place_of_snapshot(folder: Path, old: Path) -> None:
+    (folder / SNAPSHOT).unlink()
+    (folder / SNAPSHOT).mkdir()
+
+
 CHANGES: list[Callable[[Path, Path], None]] = [
     delete_journal,
     delete_snapshot,
@@ -106,6 +111,7 @@ CHANGES: list[Callable[[Path, Path], None]] = [
     replace_by_same,
     empty_snapshot,
     put_folder_in_place,
+    put_folder_in_place_of_snapshot,
 ]
 
 
@@ -210,14 +216,17 @@ async def test_files_of_a_later_generation_do_not_replace_the_running_hub_s_docu
     assert "added files of a later generation" in caplog.text
 
 
-async def test_a_copy_with_the_same_content_and_time_is_not_written_again(
-    folder: Path, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize("has_other_time", [False, True])
+async def test_a_copy_with_the_same_content_is_not_written_again(
+    folder: Path, caplog: pytest.LogCaptureFixture, *, has_other_time: bool
 ) -> None:
-    """FAT and network file systems can assign another inode to the same file."""
+    """FAT and network file systems can assign another inode or time to the same file."""
     async with open_document(Disk(folder), Clock()) as document:
         for number in range(5):
             shutil.copy2(folder / SNAPSHOT, folder.with_name("copy"))
             folder.with_name("copy").replace(folder / SNAPSHOT)
+            if has_other_time:
+                os.utime(folder / SNAPSHOT, (number, number))
             await document.put_many({"room/a": {"name": str(number)}})
             assert document.figures()["generation"] == 1
     assert "another program" not in caplog.text

@@ -28,11 +28,8 @@ class RowMemory:
         self._every: WeakSet[PackedRows] = WeakSet()
 
     def add(self, rows: PackedRows) -> None:
-        """Count the rows until they are deleted."""
+        """Count the compressed rows until they are deleted. Drop old rows if all rows together are too large."""
         self._every.add(rows)
-
-    def reduce(self) -> None:
-        """Drop old rows if all rows together are too large."""
         while sum(each.size for each in self._every) > self._max_bytes:
             max(self._every, key=lambda each: each.size).drop_block()
 
@@ -46,7 +43,6 @@ class PackedRows:
         """The number of rows of each block, and the compressed rows."""
         self._latest = bytearray()
         self._latest_count = self._count = self.size = 0
-        memory.add(self)
 
     def add(self, row: tuple[Any, ...], keep: int) -> None:
         """Add a row of plain data. Drop blocks that are older than the newest `keep` rows."""
@@ -60,7 +56,7 @@ class PackedRows:
             self._blocks.append((self._latest_count, block))
             self.size += len(block)
             self._latest, self._latest_count = bytearray(), 0
-            self._memory.reduce()
+            self._memory.add(self)
 
     def drop_block(self) -> None:
         """Drop the oldest compressed rows."""

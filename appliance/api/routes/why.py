@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from appliance.api.roles import Role
-from appliance.api.route import ApiResource, Call, route
+from appliance.api.route import ApiParts, ApiResource, Call, route
 from appliance.api.why.explain import explain
 from appliance.home.texts import identifier
 from appliance.tables.fields import Field
@@ -23,9 +25,16 @@ _WHY = described(
 
 
 class WhyApi(ApiResource):
-    """Handler of `/why`."""
+    """Handler of `/why`. One explanation is computed at a time, because several threads would delay the event loop
+    together."""
+
+    def __init__(self, parts: ApiParts) -> None:
+        super().__init__(parts)
+        self._lock = asyncio.Lock()
 
     @route("GET", "/why", Role.READ, _WHY, statuses=(200, 404), query={"id": Field(identifier)})
     async def explain(self, call: Call) -> object:
         """Explain in sentences the state of an automation, scene, or device, and its last ten decisions."""
-        return {**await explain(self.hub, call.query()["id"]), "timezone": self.hub.timezone.key}
+        async with self._lock:
+            explained = await explain(self.hub, call.query()["id"])
+        return {**explained, "timezone": self.hub.timezone.key}

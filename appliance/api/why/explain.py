@@ -15,7 +15,6 @@ from appliance.api.why.explanation import MAX_DECISIONS, Explanation, list_safe_
 from appliance.api.why.missing import explain_missing
 from appliance.automations.names.home_names import describe_ambiguous
 from appliance.errors import Invalid, NotFound
-from appliance.event_loop import wait_for_short_turn
 from appliance.hub import Hub
 from appliance.tables.checks import nearest, suggest
 
@@ -28,7 +27,6 @@ async def explain(hub: Hub, word: str) -> dict[str, Any]:
     its file, whether each condition holds now, and further notes. For other ids, `automation` is None. Raise
     `NotFound` for an unknown word, and `Invalid` for the name of several objects.
     """
-    await wait_for_short_turn()  # the searches for several clients would make one turn long
     try:
         found = await _explain_known(hub, await _find_id(hub, word))
     except NotFound:

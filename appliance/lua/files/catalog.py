@@ -127,12 +127,16 @@ async def load_folder(
                     faulty[source.name] += [] if left else failed.faults
 
     await asyncio.gather(*(load_next() for _ in range(MAX_CONCURRENT_READS)))
-    return LoadedFolder(
-        files=tuple(loaded[number] for number in sorted(loaded)),
-        faults=tuple(fault for name in sorted(faulty) for fault in sorted(faulty[name])),
-        is_missing=contents.is_missing,
-        unread=contents.unread,
-    )
+
+    def collect() -> LoadedFolder[D]:
+        return LoadedFolder(
+            files=tuple(loaded[number] for number in sorted(loaded)),
+            faults=tuple(fault for name in sorted(faulty) for fault in sorted(faulty[name])),
+            is_missing=contents.is_missing,
+            unread=contents.unread,
+        )
+
+    return await asyncio.to_thread(collect)  # thousands of files would make this turn long
 
 
 class Catalog(Generic[T]):
@@ -301,7 +305,6 @@ class Catalog(Generic[T]):
         await self._check_dependencies()
         loaded = await load_folder(await read_folder(self._folder), self._load_changed, tries)
         self._valid, self._outdated = {file.source.name: file for file in loaded.files}, {}
-        # with thousands of files, these computations would make this turn long
         files, duplicates = await asyncio.to_thread(_without_copies, loaded.files)
         return replace(loaded, files=files, duplicates=duplicates)
 

@@ -14,7 +14,12 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from appliance.adapters.mqtt.newest_messages import MAX_REMEMBERED_BYTES
+from appliance.adapters.mqtt.templates.texts import MAX_KEPT_PATTERNS
 from appliance.allocator import resident_bytes, serve_python
+from appliance.automations.names.name_watcher import MAX_PAST_BYTES
+from appliance.automations.timers import MAX_BYTES_IN_ALL
+from appliance.automations.variables import MAX_TOTAL_BYTES
 from appliance.cli.process.garbage import (
     COLLECTION_THRESHOLDS,
     DEVICES_PER_EXCLUSION,
@@ -25,10 +30,15 @@ from appliance.cli.process.garbage import (
     return_unused,
 )
 from appliance.event_loop import run
+from appliance.history.collector import MAX_ENTRY_BYTES_WAITING, MAX_PACKED_BYTES
+from appliance.history.execution_history import MAX_EXECUTION_HISTORY_BYTES
 from appliance.home.bus import Bus
 from appliance.home.events import CatalogReloaded
 from appliance.home.layout import Layout
 from appliance.home.registry import Registry
+from appliance.log_buffer import MAX_LOG_BUFFER_BYTES
+from appliance.lua.running.worker import MAX_IDLE_GROWTH_BYTES
+from appliance.store.recorder import MAX_STOPPED_BYTES
 from tests.fakes.clock import VirtualClock
 from tests.fakes.furnished import ADAPTER, many, show
 
@@ -214,3 +224,22 @@ def _raised_variables(node: ast.AST, deleted: frozenset[str]) -> Iterator[int]:
             yield node.lineno
     for each in ast.iter_child_nodes(node):
         yield from _raised_variables(each, deleted)
+
+
+def test_no_part_keeps_more_than_memory_may_grow_in_a_flood() -> None:
+    """Each of these limits can be filled by a flood, and its content remains afterwards. The whole hub may grow by at
+    most 10 MB, so each part must leave room for the others."""
+    limits = (
+        MAX_REMEMBERED_BYTES,
+        MAX_EXECUTION_HISTORY_BYTES,
+        MAX_IDLE_GROWTH_BYTES,
+        MAX_LOG_BUFFER_BYTES,
+        MAX_PACKED_BYTES,
+        MAX_PAST_BYTES,
+        MAX_STOPPED_BYTES,
+        MAX_KEPT_PATTERNS * 22_000,
+        MAX_ENTRY_BYTES_WAITING,
+        MAX_TOTAL_BYTES,
+        MAX_BYTES_IN_ALL,
+    )
+    assert max(limits) < 7_000_000

@@ -9,7 +9,7 @@ from appliance.adapters.mqtt.messages import Message, Received
 from appliance.adapters.mqtt.topic_filters import is_wild, matches
 from appliance.errors import Invalid
 
-MAX_REMEMBERED_BYTES = 16 * 1024 * 1024
+MAX_REMEMBERED_BYTES = 6 * 1024 * 1024
 """Maximum total size of the stored messages."""
 
 MAX_UNREAD = 100

@@ -17,7 +17,7 @@ import pytest
 from msgspec.structs import replace
 
 from appliance.adapters.mqtt.messages import Received
-from appliance.adapters.mqtt.out.command_queues import MAX_WAITING_COMMANDS, CommandQueues
+from appliance.adapters.mqtt.out.command_queues import MAX_WAITING_BYTES, MAX_WAITING_COMMANDS, CommandQueues
 from appliance.adapters.mqtt.out.discovery_payloads import device_payload
 from appliance.adapters.mqtt.out.home_access import HomeAccess, no_frame
 from appliance.adapters.mqtt.out.hub_publisher import CATALOG_SECS, MAX_UNSENT_BYTES
@@ -31,6 +31,7 @@ from appliance.home.bus import Bus
 from appliance.home.command_specs import CommandSpec
 from appliance.home.model import DeviceKind, Info, Observation, Report
 from appliance.home.registry import Registry
+from appliance.tasks import Tasks
 from tests.adapters.mqtt.broker import KINDS, USER, Broker, both_brokers, running
 from tests.adapters.mqtt.homes import BrokerHome, Lamp, publishing, until
 from tests.fakes.clock import VirtualClock
@@ -360,6 +361,33 @@ async def test_excess_commands_are_answered_busy_and_the_others_run_in_order(bro
             for _ in range(MAX_WAITING_COMMANDS):
                 assert await next_message(client, f"{base}/result") == {"status": "ok"}
             assert [each.value for each in lamp.sent] == [*range(1, MAX_WAITING_COMMANDS + 1)]
+
+
+async def test_large_commands_that_wait_are_limited_for_all_devices_together() -> None:
+    gate, ran, refused = asyncio.Event(), list[str](), list[str]()
+
+    async def run(id_: str, _: object) -> None:
+        await gate.wait()
+        ran.append(id_)
+
+    value = "x" * 60_000
+    payload = json.dumps({"capability": "custom.a.b", "action": "set", "value": value}).encode()
+    async with Tasks() as tasks:
+        queues = CommandQueues(tasks, run, lambda _, id_, error: refused.append(f"{id_}: {type(error).__name__}"))
+        for number in range(20):
+            queues.take("devices", f"a:{number}", payload)
+        count = MAX_WAITING_BYTES // len(payload)
+        assert refused == [f"a:{number}: Busy" for number in range(count, 20)]
+        queues.take("scenes", "evening", payload)
+        gate.set()
+        await until(lambda: len(ran) == count + 1)
+        await until(lambda: not queues._queues)
+        gate.clear()
+        for number in range(count):
+            queues.take("devices", f"a:{number}", payload)
+        assert len(refused) == 20 - count
+        await asyncio.sleep(0)  # a task that is cancelled before it starts removes nothing
+    assert queues._bytes == 0
 
 
 async def test_many_results_are_sent_in_order(broker: Broker) -> None:

@@ -20,6 +20,9 @@ MAX_WAITING_COMMANDS = 10
 MAX_BUSY_TARGETS = 1_000
 """Maximum number of devices, scenes, and automations with waiting commands."""
 
+MAX_WAITING_BYTES = 512 << 10
+"""Maximum total size of the waiting commands to all devices. As Python objects, commands can be 20 times larger."""
+
 HubCommand = Command | bool | None
 """A device's command, True or False to enable or disable an automation, or None to run a scene."""
 
@@ -41,20 +44,24 @@ class CommandQueues:
         self._tasks = tasks
         self._run = run
         self._refuse = refuse
-        self._queues: dict[tuple[str, str], deque[HubCommand]] = {}
+        self._queues: dict[tuple[str, str], deque[tuple[HubCommand, int]]] = {}
+        """The waiting commands and their sizes."""
+        self._bytes = 0
 
     def take(self, target: str, id_: str, payload: bytes) -> None:
         """Parse a command, and queue it."""
         queue = self._queues.get((target, id_))
         if queue is None and len(self._queues) < MAX_BUSY_TARGETS:
             queue = deque()
+        size = len(payload) if target == "devices" else 0
         try:
-            if queue is None or len(queue) >= MAX_WAITING_COMMANDS:
+            if queue is None or len(queue) >= MAX_WAITING_COMMANDS or self._bytes + size > MAX_WAITING_BYTES:
                 raise Busy(f"too many commands wait for {id_[:100]}; send this command again later")
-            queue.append(_parse(target, payload))
+            queue.append((_parse(target, payload), size))
         except LaresError as error:
             self._refuse(target, id_, error)
             return
+        self._bytes += size
         if (target, id_) not in self._queues:
             self._queues[target, id_] = queue
             self._tasks.start(self._run_waiting(target, id_), f"commands of the broker to {target} {id_[:100]}")
@@ -65,14 +72,15 @@ class CommandQueues:
         try:
             while queue:
                 try:
-                    await self._run(id_, queue[0])
+                    await self._run(id_, queue[0][0])
                 except LaresError as error:
                     self._refuse(target, id_, error)
                 except Exception as error:
                     log.exception("publishing: a command to %s %s failed", target, id_[:100])
                     self._refuse(target, id_, AdapterFailed(f"the command failed ({type(error).__name__})"))
-                queue.popleft()
+                self._bytes -= queue.popleft()[1]
         finally:
+            self._bytes -= sum(size for _, size in queue)
             del self._queues[target, id_]
 
 

@@ -152,8 +152,9 @@ class Automations(ExecutableFiles[AutomationDefinition]):
         await self.states.switch(id_, is_enabled=is_enabled)
         if is_changed:
             log.info("automation '%s' is switched %s", id_, "on" if is_enabled else "off")
-        self.timers.recheck()
-        if not is_enabled:
+        if is_enabled:
+            self.timers.recheck(self.catalog.get(id_).definition.timer_names)
+        else:
             self.executor.skip_waiting(id_, DISABLED.reason)
         return self.view(id_)
 

@@ -65,6 +65,11 @@ class AutomationDefinition(Struct, frozen=True, kw_only=True, dict=True):
             if isinstance(condition, DeviceState) and condition.for_secs
         )
 
+    @property
+    def timer_names(self) -> set[str]:
+        """The timers for which the automation has a trigger."""
+        return {name for trigger in self.triggers for kind, name in trigger.subjects() if kind == "timer"}
+
     def compute_cached(self) -> None:
         """Compute the cached properties. The event loop needs the properties of thousands of files in one turn, so
         call this method on another thread."""

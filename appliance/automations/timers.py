@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import datetime
 from functools import partial
@@ -167,9 +167,11 @@ class Timers:
         self._paused_by.discard(reason)
         self.recheck()
 
-    def recheck(self) -> None:
-        """Fire expired timers that now have a listener. The others continue to wait for one."""
-        for timer in self._timers.values():
+    def recheck(self, names: Collection[str] | None = None) -> None:
+        """Fire expired timers that now have a listener. The others continue to wait for one. If `names` is given,
+        check only the timers with these names."""
+        known = self._timers
+        for timer in known.values() if names is None else [known[name] for name in names if name in known]:
             is_waiting = timer.unclaimed_since is not None and self._may_wait(timer)
             if timer.is_over and (not is_waiting or self._has_listener(timer.name)):
                 self._end(timer)

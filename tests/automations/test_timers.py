@@ -281,6 +281,31 @@ async def test_a_timer_without_a_listener_waits_up_to_a_day(tmp_path: Path, capl
         assert "timer 'off' is removed, because no automation had a trigger for it within a day" in caplog.text
 
 
+async def test_a_switch_checks_only_the_timers_of_its_automation(tmp_path: Path) -> None:
+    """With 10,000 ended timers, a check of all of them takes 8 ms, and a broker can send hundreds of switches."""
+    other = automation({**OFF, "name": "other"}, "b")
+    async with bench(tmp_path, automation(OFF), other) as it:
+        for id_ in ("a", "b"):
+            await it.parts.switch(id_, is_enabled=False)
+        for name in ("off", "other"):
+            await start(it, name, 60)
+        await it.pass_by(61)
+        asked: list[str] = []
+
+        def has_listener(name: str) -> bool:
+            asked.append(name)
+            return it.parts.engine.has_timer_listener(name)
+
+        it.parts.timers.begin(has_listener)
+        await it.parts.switch("a", is_enabled=True)
+        await it.drain()
+        assert it.fired == ["a"] and {*asked} == {"off"}
+        await it.parts.switch("a", is_enabled=False)
+        await it.parts.switch("b", is_enabled=True)
+        await it.drain()
+        assert it.fired == ["a", "b"]
+
+
 async def test_a_timer_never_fires_for_an_automation_that_is_added_after_the_day(tmp_path: Path) -> None:
     """The hub is off at the end of the day. A timer with a listener fires after any time."""
     card, other = Card(), automation({**OFF, "name": "other"}, "b")

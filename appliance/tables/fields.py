@@ -200,9 +200,10 @@ class Table:
         raw = self.raw(name)
         return self._inner((name,), {} if raw is None else raw, expected)
 
-    def tables(self, name: str, example: str) -> list[Table]:
-        """Return the field's list of tables, or an empty list if the field is missing. If the value is not a list
-        of tables, record a fault and return an empty list."""
+    def tables(self, name: str, example: str, expected: str = "a table") -> list[Table]:
+        """Return the field's list of tables, or an empty list if the field is missing. If the value is not a list,
+        record a fault and return an empty list. Omit an entry that is not a table, and record that it must be
+        `expected`."""
         raw = self.raw(name)
         if raw is None or raw in ({}, []):
             return []
@@ -212,7 +213,7 @@ class Table:
         if not isinstance(raw, list | tuple):
             self.fault(name, f"must be a list of tables, not {format_value(raw, self.findings.words)}")
             return []
-        found = [self._inner((name, number), each) for number, each in enumerate(raw, 1)]
+        found = [self._inner((name, number), each, expected) for number, each in enumerate(raw, 1)]
         return [table for table in found if table is not None]
 
     def _inner(self, path: Path, raw: Any, expected: str = "a table") -> Table | None:

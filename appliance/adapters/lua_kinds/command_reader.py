@@ -73,14 +73,17 @@ class CommandReader:
         self._read: dict[str, tuple[Any, tuple[CommandSpec, ...]]] = {}  # the list and its commands, by device
 
     def read(self, table: Table, device_id: str, stated: Any, known: Device | None) -> tuple[CommandSpec, ...]:
-        """Return the commands in the field `commands`. If the file lists no commands, or the same commands as before,
-        return the earlier result."""
+        """Return the valid commands in the field `commands`. Record a fault for each other entry.
+
+        If the file lists no commands, or the same commands as before, return the earlier result.
+        """
         last = self._read.get(device_id)
         if stated is None or (last is not None and last[0] == stated):
             table.raw("commands")
             return last[1] if last is not None else () if known is None else known.commands or ()
         specs: dict[str, CommandSpec] = {}
-        for inner in table.tables("commands", '{ { capability = "power", actions = { "on", "off" } } }'):
+        example = '{ { capability = "power", actions = { "on", "off" } } }'
+        for inner in table.tables("commands", example, "a capability, such as 'power', or a table"):
             count = len(inner.findings.faults)
             found = inner.read(_COMMAND)
             inner.refuse_others("a field of a command")
@@ -97,7 +100,7 @@ class CommandReader:
         return tuple(sorted(specs.values(), key=lambda spec: spec.capability))
 
     def remember(self, device_id: str, stated: Any, specs: tuple[CommandSpec, ...]) -> None:
-        """Remember the commands of a valid device."""
+        """Remember the valid commands of a valid device."""
         if stated is not None:
             if len(self._read) >= MAX_KNOWN_DEVICES:
                 self._read.clear()

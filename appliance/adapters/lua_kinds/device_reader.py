@@ -246,7 +246,7 @@ class DeviceReader:
             table.fault("kind", f"is missing; use one of {', '.join(DeviceKind)}")
         for problem in findings.faults:
             self._fault(id_, dotted(problem.path) or "device", problem.message)
-        if findings.faults:
+        if any(problem.path[:1] != ("commands",) for problem in findings.faults):
             return
         self.commands.remember(id_, stated, commands)
         kind = read.kinds[id_] = kind if found["kind"] is None and kind else DeviceKind(found["kind"])

@@ -368,7 +368,6 @@ async def test_invalid_devices_are_dropped_and_reported_once(pool: WorkerPool, t
       { id = "endless", kind = "Sensor", attributes = { temperature = measure(1 / 0, "°C") } },
       { id = "latin", kind = "Sensor", name = "K\\xfcche" }, { id = print, kind = "Sensor" },
       { id = "good", kind = "Light", name = "again" },
-      { id = "wild", kind = "Light", commands = { { capability = "power", actions = { "explode" }, values = {} } } },
       { id = "stated", kind = "Light", info = { model = 5 }, commands = { { capability = "hue", actions = {} },
         { capability = "brightness", actions = { "set" }, min = 9, max = 1, step = 0 }, "power", "power" } },
     }"""
@@ -383,13 +382,32 @@ async def test_invalid_devices_are_dropped_and_reported_once(pool: WorkerPool, t
         ("it:latin", "device", "name holds text that is not valid UTF-8"),
         ("device 8 of poll", "id", "id holds a function, which is not data"),
         ("it:good", "id", "is listed more than once; the rows of this id apply in order"),
-        ("it:wild", "commands[1].actions", "must be one of on, off, toggle, not 'explode'"),
         ("it:stated", "info.model", "must be a string, not 5"),
         ("it:stated", "commands[1].actions", "must name at least one action"),
         ("it:stated", "commands[2].step", "must be a number above 0, not 0"),
         ("it:stated", "commands[2].min", "is greater than max: 9, 1"),
         ("it:stated", "commands[4].capability", "is listed twice: 'power'"),
         ("it:odd", "power", "must be one of on, off, not 'maybe'"),
+    ]
+
+
+async def test_an_invalid_command_is_dropped_without_its_device(pool: WorkerPool, tmp_path: Path) -> None:
+    poll = """return {
+      { id = "lamp", kind = "Light", attributes = { power = "on" }, commands = { "power", "nope",
+        { capability = "brightness", actions = { "explode" } }, 5, { capability = "color_temp", min = 2 } } },
+      { id = "fan", kind = "Switch", commands = "power" },
+    }"""
+    it = await start(pool, tmp_path, kind(poll), Vendor({}))
+    for _ in range(2):
+        devices = await it.poll()
+        assert set(devices) == {"lamp", "fan"} and devices["lamp"].attributes["power"] == "on"
+        assert [each.capability for each in devices["lamp"].commands or ()] == ["power"]
+    assert [(each.device_id, each.attribute, each.reason) for each in it.dropped] == [
+        ("it:lamp", "commands[2]", "must be a capability, such as 'power', or a table, not 'nope'"),
+        ("it:lamp", "commands[4]", "must be a capability, such as 'power', or a table, not 5"),
+        ("it:lamp", "commands[3].actions", "must be one of set, increase, decrease, not 'explode'"),
+        ("it:lamp", "commands[5].actions", "is missing"),
+        ("it:fan", "commands", "must be a list of tables, not 'power'"),
     ]
 
 

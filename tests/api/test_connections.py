@@ -19,7 +19,7 @@ import pytest
 from sanic.compat import Header
 
 from appliance.adapters.elgato_lights.simulator import LightSimulator
-from appliance.api.http_server.connection import Connection
+from appliance.api.http_server.connection import READ_BYTES, Connection
 from appliance.api.http_server.connection_limiter import (
     EMPTY_CONNECTIONS_EXPIRED_PER_SEC,
     MAX_EMPTY_CONNECTIONS,
@@ -168,6 +168,9 @@ ENDS: dict[str, list[bytes]] = {
     "half a chunk": [request("POST", "/rooms", KEY, "Transfer-Encoding: chunked") + b"ff\r\n{"],
     "half a body without a key": [request("POST", "/rooms", "Content-Length: 1000") + b"{"],
     "a command": [request("POST", LIGHT_COMMAND, KEY, body=ORDER)],
+    "a command, and more requests than are read": [
+        request("POST", LIGHT_COMMAND, KEY, body=ORDER) + request("GET", "/health") * (READ_BYTES // 10)
+    ],
     "no key for the stream": [request("GET", "/events", *UPGRADE)],
     "a handshake that fails": [request("GET", "/events", KEY)],
     "a stream": [request("GET", "/events", KEY, *UPGRADE)],

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import re
 import socket
+import struct
 import subprocess
 import sys
 import time
@@ -18,7 +19,7 @@ import pytest
 from sanic import Sanic
 
 from appliance.api.app import build_app
-from appliance.api.http_server.connection import LINGER_SECS
+from appliance.api.http_server.connection import DISCONNECT_CHECK_SECS, LINGER_SECS, READ_BYTES
 from appliance.api.http_server.server import Server
 from appliance.api.keyring import Keyring
 from appliance.api.limits import ApiLimits
@@ -36,6 +37,9 @@ pytestmark = pytest.mark.slow
 LIGHT = "elgato_lights:light:0"
 TURN_ON = b'{"capability": "power", "action": "on"}'
 GOING_AWAY, INTERNAL_ERROR = b"\x03\xe9", b"\x03\xf3"
+
+BEYOND_READ_BUFFER = request("GET", "/health") * (READ_BYTES // 10)
+"""More requests than a connection reads while another request runs."""
 
 SLACK = 20.0
 """Extra seconds for a busy machine."""
@@ -281,12 +285,24 @@ class TestLettingGo:
             await caller.send_last(sent)
             assert re.findall("HTTP/1.1 (.*)\r", (await caller.rest()).decode()) == answers
 
-    async def test_a_client_that_closed_its_side_gets_an_error_for_slow_requests(
+    async def test_a_client_that_closes_its_side_gets_all_answers_beyond_the_read_buffer(
         self, quiet_log: pytest.LogCaptureFixture
     ) -> None:
+        async with open_app() as app, call(app.url) as caller:
+            app.light.faults.delay = 1.5 * DISCONNECT_CHECK_SECS
+            command = request("POST", f"/devices/{LIGHT}/command", KEY, body=TURN_ON)
+            await caller.send_last(command + BEYOND_READ_BUFFER)
+            answers = re.findall("HTTP/1.1 (.*)\r", (await caller.rest()).decode())
+            assert answers == ["200 OK"] * (1 + BEYOND_READ_BUFFER.count(b"GET"))
+
+    @pytest.mark.parametrize("pipelined", [b"", BEYOND_READ_BUFFER], ids=["alone", "pipelined"])
+    async def test_a_client_that_closed_its_side_gets_an_error_for_slow_requests(
+        self, quiet_log: pytest.LogCaptureFixture, pipelined: bytes
+    ) -> None:
         async with open_app(limits=ApiLimits(half_closed_secs=0.1)) as app, call(app.url) as caller:
-            app.light.faults.delay = 1.0
-            await caller.send_last(request("POST", f"/devices/{LIGHT}/command", KEY, body=TURN_ON))
+            app.light.faults.delay = 1.5 * DISCONNECT_CHECK_SECS
+            command = request("POST", f"/devices/{LIGHT}/command", KEY, body=TURN_ON)
+            await caller.send_last(command + pipelined)
             reply = await caller.reply()
             assert reply.status == 408 and "the work continues" in reply.json["error"]
             assert await caller.rest() == b""
@@ -319,6 +335,25 @@ async def test_a_command_is_finished_even_if_its_client_disconnects(quiet_log: p
                 caller.close()
             await until(lambda: app.hub.registry.get_device(LIGHT).attributes["power"] == action)  # noqa: B023
         assert (await app.device(LIGHT))["attributes"]["power"] == "on"
+
+
+@pytest.mark.parametrize("is_reset", [False, True], ids=["closed", "reset"])
+async def test_requests_behind_a_running_one_end_with_their_client(
+    quiet_log: pytest.LogCaptureFixture, *, is_reset: bool
+) -> None:
+    async with open_app(limits=ApiLimits(half_closed_secs=0.1)) as app:
+        app.light.faults.delay = 1.5 * DISCONNECT_CHECK_SECS
+        command = request("POST", f"/devices/{LIGHT}/command", KEY, body=TURN_ON)
+        room = request("POST", "/rooms", KEY, body=b'{"id": "hall", "name": "Hall"}')
+        async with call(app.url) as caller:
+            await caller.send(command + room + BEYOND_READ_BUFFER)
+            await until(lambda: app.light.writes)
+            if is_reset:
+                caller.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        await shown(app, "sockets", "open", 1)
+        metrics = (await app.get("/metrics")).body.decode()
+        assert re.search(r'lares_http_requests_total\{.*/command",status="499"\} 1\n', metrics), "it did not wait"
+        assert (await app.get("/rooms")).json == []
 
 
 async def test_a_client_that_disconnects_anywhere_leaves_nothing(quiet_log: pytest.LogCaptureFixture) -> None:

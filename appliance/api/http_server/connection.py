@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import select
 from typing import Any, cast
 
 from sanic import Request
@@ -13,7 +14,7 @@ from sanic.server import HttpProtocol
 from appliance.api.byte_budget import ByteBudget
 from appliance.api.http_server.connection_limiter import ConnectionLimiter
 from appliance.api.http_server.http1 import StrictHttp1, http1_of
-from appliance.api.http_server.sockets import shutdown_write, unsent_bytes
+from appliance.api.http_server.sockets import disconnect_events, shutdown_write, unsent_bytes
 from appliance.api.http_server.unsent_bytes import UnsentBytes
 from appliance.api.http_server.websocket import WebSocket
 from appliance.api.http_server.websocket_protocol import StrictProtocol
@@ -37,6 +38,9 @@ LINGER_SECS = 1.0
 """Maximum time for which the hub reads after the last response. Closing while the client sends would reset the
 connection."""
 
+DISCONNECT_CHECK_SECS = 1.0
+"""While reading is paused, asyncio does not notice a disconnect, so the hub asks the system at this interval."""
+
 
 class Connection(HttpProtocol):
     """A connection of Sanic that can be upgraded to a `WebSocket`, and that ends if the client stops reading.
@@ -56,8 +60,10 @@ class Connection(HttpProtocol):
     __slots__ = (
         "_accepted",
         "_body_bytes",
+        "_disconnect_timer",
         "_end_timer",
         "_frames",
+        "_is_input_over",
         "_limiter",
         "_proxy",
         "_slow_since",
@@ -92,6 +98,8 @@ class Connection(HttpProtocol):
         self.peer = peer
         self._proxy: str | None = peer if limiter.proxies.trusts(peer) else None
         self._end_timer: asyncio.TimerHandle | None = None
+        self._disconnect_timer: asyncio.TimerHandle | None = None
+        self._is_input_over = False
 
     @property
     def is_answering(self) -> bool:
@@ -169,10 +177,13 @@ class Connection(HttpProtocol):
     def close(self, timeout: float | None = None) -> None:
         """Close the connection. After the last response, wait at most `LINGER_SECS` for the client to close the
         connection first."""
-        has_ended = self._task is None and self.websocket is None and self._end_timer is None
+        has_ended = self._task is None and self.websocket is None and not self._is_input_over
         if has_ended and self.transport is not None and not self.transport.is_closing():
+            self._is_input_over = True
             self.transport.resume_reading()
             shutdown_write(self.transport)
+            if self._end_timer is not None:
+                self._end_timer.cancel()
             self._end_timer = self.loop.call_later(LINGER_SECS, self.close)
         else:
             super().close(timeout)
@@ -187,17 +198,42 @@ class Connection(HttpProtocol):
     def data_received(self, data: bytes) -> None:
         if self.websocket is not None:
             self.websocket.receive(data)
-        elif self._end_timer is None:
+        elif not self._is_input_over:
             super().data_received(data)
+            if self._disconnect_timer is None and self.transport is not None and not self.transport.is_reading():
+                self._check_disconnect_later()
 
     def eof_received(self) -> bool:
         """Return whether to keep the connection after the client has closed its sending side. Some clients, such as
         `nc -N`, still wait for the response."""
-        if self.websocket is not None or self.is_idle or self._end_timer is not None:
+        if self.websocket is not None or self.is_idle or self._is_input_over:
             return False
-        self._end_timer = self.loop.call_later(self.limits.half_closed_secs, self._end_half_closed)
+        self._is_input_over = True
+        self._note_half_closed()
         self._data_received.set()
         return True
+
+    def _check_disconnect_later(self) -> None:
+        self._disconnect_timer = self.loop.call_later(DISCONNECT_CHECK_SECS, self._check_disconnect)
+
+    def _check_disconnect(self) -> None:
+        """If the client has disconnected while reading is paused, do the same as if the hub had read everything."""
+        self._disconnect_timer = None
+        if self.websocket is not None or self.transport is None or self.transport.is_closing():
+            return
+        if self.transport.is_reading():
+            return
+        events = disconnect_events(self.transport)
+        if events & select.POLLERR:
+            self.transport.abort()
+            return
+        if events & select.POLLRDHUP:
+            self._note_half_closed()
+        self._check_disconnect_later()
+
+    def _note_half_closed(self) -> None:
+        if self._end_timer is None:
+            self._end_timer = self.loop.call_later(self.limits.half_closed_secs, self._end_half_closed)
 
     def _end_half_closed(self) -> None:
         """Close the connection. If a request is in progress (for example, a long scene), respond with a timeout
@@ -215,9 +251,9 @@ class Connection(HttpProtocol):
         """Wait for bytes. Close the connection if no more bytes can arrive. Raise `BadRequest` if a body is
         incomplete."""
         before = len(self.recv_buffer)
-        if self._end_timer is None:
+        if not self._is_input_over:
             await super().receive_more()
-        if self._end_timer is not None and len(self.recv_buffer) == before:
+        if self._is_input_over and len(self.recv_buffer) == before:
             if self.is_answering:
                 raise BadRequest(
                     "the request ended before the end of its body: Content-Length or the last chunk is wrong"
@@ -240,7 +276,7 @@ class Connection(HttpProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._limiter.remove(self.peer, self)
-        for timer in (self._end_timer, self._callback_check_timeouts):
+        for timer in (self._end_timer, self._disconnect_timer, self._callback_check_timeouts):
             if timer is not None:
                 timer.cancel()  # a pending timer would keep the connection in memory
         if self.websocket is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
+import select
 import sys
 import termios
 
@@ -17,6 +18,14 @@ def unsent_bytes(transport: asyncio.Transport) -> int:
     except (OSError, ValueError):
         return ours
     return ours + int.from_bytes(systems, sys.byteorder)
+
+
+def disconnect_events(transport: asyncio.Transport) -> int:
+    """Return flags without reading: `POLLERR` if the client has reset the connection, and `POLLRDHUP` if it has
+    closed its sending side."""
+    poll = select.poll()
+    poll.register(transport.get_extra_info("socket"), select.POLLRDHUP)
+    return sum(events for _, events in poll.poll(0))
 
 
 def shutdown_write(transport: asyncio.Transport) -> None:

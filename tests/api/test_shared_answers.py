@@ -38,7 +38,7 @@ class Hub:
         self.store = SimpleNamespace(recorder=SimpleNamespace(list_present=self._compute_later))
         self.files = SimpleNamespace(list_files=self._compute_later)
         self.names = SimpleNamespace(find_known=self._compute_later)
-        self.figures = SimpleNamespace(tree=self._compute)
+        self.figures = SimpleNamespace(collect=self._compute_later)
 
     def _compute(self) -> object:
         self.computations += 1

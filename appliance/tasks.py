@@ -80,7 +80,7 @@ class Tasks:
 
     def _ended(self, task: asyncio.Task[Any]) -> None:
         self._running.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
+        if (error := _retrieve_exception(task)) is not None:
             log.error("%s ended: %s: %s", task.get_name(), type(error).__name__, error, exc_info=error)
 
 
@@ -150,12 +150,13 @@ async def end_within(work: Awaitable[T], seconds: float) -> T:
     """
     loop = asyncio.get_running_loop()
     is_over = loop.create_future()
+    endings: list[_Result[T] | BaseException] = []
 
     def wake() -> None:
         if not is_over.done():
             is_over.set_result(None)
 
-    task = loop.create_task(_ending_of(work, wake))
+    task = loop.create_task(_await_ending(work, endings, wake))
     timer = _StallTimer(seconds, wake)
     try:
         await is_over
@@ -163,7 +164,7 @@ async def end_within(work: Awaitable[T], seconds: float) -> T:
     finally:
         timer.cancel()
         await end(task)
-    ending = task.result() if task.done() else None
+    ending = endings.pop() if endings else None
     if isinstance(ending, _Result):
         return ending.value
     try:
@@ -195,17 +196,21 @@ async def wait_for_end(task: asyncio.Task[Any]) -> None:
     await has_ended
 
 
-async def _ending_of(work: Awaitable[T], on_end: Callable[[], None]) -> _Result[T] | BaseException:
-    """Call `on_end` at the end of the work, and return the result of the work, or the exception that the work raised.
+async def _await_ending(
+    work: Awaitable[T], endings: list[_Result[T] | BaseException], on_end: Callable[[], None]
+) -> None:
+    """Append the result of the work, or the exception that the work raised, to `endings`. Then call `on_end`.
 
     Never raise an exception. Some exceptions, such as `KeyboardInterrupt`, end the process, and a caller cannot catch
-    them from a task.
+    them from a task. Do not return the exception either: its traceback can contain an `asyncio.timeout` that refers
+    to the task, and a task refers to its result.
     """
     try:
-        return _Result(await work)
+        endings.append(_Result(await work))
     except BaseException as error:
-        return error
+        endings.append(error)
     finally:
+        del endings  # this frame is part of the exception's traceback
         on_end()
 
 
@@ -228,13 +233,25 @@ async def run_together(*works: Coroutine[Any, Any, None]) -> None:
             each.cancel()
         await asyncio.wait(tasks)
         for each in tasks:
-            _ = each.cancelled() or each.exception()  # retrieve the exception, so that asyncio does not log it
+            _retrieve_exception(each)  # otherwise, asyncio would log it
     failure = next(filter(None, failures), None)
     if failure is not None:
         try:
             raise failure
         finally:
-            del each, failure, failures, tasks, _  # as in `end_within`
+            del each, failure, failures, tasks  # as in `end_within`
+
+
+def _retrieve_exception(task: asyncio.Task[Any]) -> BaseException | None:
+    """Return the exception of an ended task, or None if there is none or the task was cancelled.
+
+    A cancelled task keeps its `CancelledError` until it is retrieved. The traceback can contain an `asyncio.timeout`
+    that refers to the task, and this cycle would keep all objects of the task in memory.
+    """
+    try:
+        return task.exception()
+    except asyncio.CancelledError:
+        return None
 
 
 class SharedRun(Generic[T]):

@@ -374,6 +374,40 @@ async def test_a_failure_is_freed_without_a_garbage_collection() -> None:
         gc.enable()
 
 
+async def test_cancelled_work_is_freed_without_a_garbage_collection() -> None:
+    """The traceback of the work's exception refers to a timeout, and the timeout refers to the work's task."""
+
+    async def hold(secs: float = 9) -> None:
+        own = Worker()
+        held.append(weakref.ref(own))
+        async with asyncio.timeout(secs):
+            await asyncio.Event().wait()
+
+    async def run_in_background() -> None:
+        async with Tasks() as tasks:
+            tasks.start(hold(), "work")
+            await asyncio.Event().wait()
+
+    held: list[weakref.ref[Worker]] = []
+    gc.disable()
+    try:
+        for runs in (
+            run_together(hold(), hold()),
+            run_in_background(),
+            end_within(hold(), 9),
+            end_within(hold(0), 9),
+        ):
+            running = asyncio.ensure_future(runs)
+            await asyncio.sleep(0.01)
+            running.cancel()
+            with suppress(asyncio.CancelledError, TimeoutError):
+                await running
+            del running, runs
+        assert [each() for each in held] == [None] * 5
+    finally:
+        gc.enable()
+
+
 async def test_cancelling_the_runner_ends_its_works_first() -> None:
     ended = []
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import time
+import weakref
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +15,7 @@ import aiomqtt
 import pytest
 
 from appliance.adapters.confirmation import RESULT_SECS
+from appliance.adapters.mqtt.adapter import MqttAdapter
 from appliance.adapters.mqtt.announcements.discovery import BIRTH_SECS, RETURN_SECS, Phase
 from appliance.errors import BadAnswer, Unanswered
 from appliance.home import events
@@ -19,6 +23,7 @@ from appliance.home.model import DeviceKind, Observation, Report
 from tests.adapters.mqtt.broker import CERTIFICATE, Broker, both_brokers
 from tests.adapters.mqtt.captures import Capture, capture
 from tests.adapters.mqtt.homes import BrokerHome, until
+from tests.fakes.mqtt_broker import CONNACK, PUBLISH, packet, read_packet, text
 
 
 async def announce(client: aiomqtt.Client, home: BrokerHome, *chosen: Capture) -> None:
@@ -50,6 +55,41 @@ async def test_devices_appear_change_and_disappear_with_their_announcements(brok
             if sent.topic.endswith("/config"):
                 await client.publish(sent.topic, b"", qos=1, retain=True)
         await until(lambda: not home.registry.find_devices([device_id]))
+
+
+async def test_the_waiting_messages_of_an_ended_adapter_are_freed_without_a_garbage_collection() -> None:
+    """In a flood, the broker has not yet acknowledged the subscriptions when the section is removed."""
+
+    async def flood(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(asyncio.IncompleteReadError):
+            await read_packet(reader)
+            writer.write(packet(CONNACK, b"\0\0"))
+            await read_packet(reader)
+        for number in range(100):
+            writer.write(packet(PUBLISH, text(f"homeassistant/sensor/f{number}/config"), b'{"state_topic": "f"}'))
+        with suppress(OSError):
+            await reader.read()
+        writer.close()
+
+    async def receive_all(adapter: MqttAdapter) -> list[weakref.ref[object]]:
+        await until(lambda: adapter.message_loop is not None)
+        loop = adapter.message_loop
+        assert loop is not None
+        await until(lambda: loop.announced.store.has_config("homeassistant/sensor/f99/config"))
+        return [weakref.ref(each) for each in (adapter, loop, loop.inbox, loop.announced)]
+
+    gc.collect()
+    gc.disable()
+    try:
+        async with await asyncio.start_server(flood, "127.0.0.1", 0) as server:
+            broker = Broker()
+            broker.port = server.sockets[0].getsockname()[1]
+            async with BrokerHome(broker) as home:
+                parts = await receive_all(home.adapter)
+            del home
+        await until(lambda: not [part() for part in parts if part() is not None])
+    finally:
+        gc.enable()
 
 
 async def test_an_idle_adapter_does_not_wake_up_until_a_message_arrives_or_a_value_expires(broker: Broker) -> None:

@@ -73,15 +73,17 @@ def _run_kept(arguments: argparse.Namespace) -> int:
     refuse_other_home(folder)
     if ".." in folder.parts:
         folder = folder.resolve()
-    file = folder / CONFIG_FILE
-    if not file.exists():
+    file, port = folder / CONFIG_FILE, arguments.port or DEFAULT_PORT
+    is_new = not file.exists()
+    if is_new:
         template = read_initial_config(arguments)
         text, mode = template[Path(file.name)]
-        write_config(file.parent, {**template, Path(file.name): (_kept_home(text.decode()).encode(), mode)})
+        write_config(file.parent, {**template, Path(file.name): (_kept_home(text.decode(), port).encode(), mode)})
         say(f"{folder} contains a demo home: a lamp, a motion sensor, a door, a plug, a button, and a thermometer.")
     arguments.config, arguments.data_dir = str(file), arguments.data_dir or str(folder / "data")
     data_dir = Path(arguments.data_dir)
-    chosen = f" --port {arguments.port}" if arguments.port is not None else ""
+    is_saved = is_new and arguments.port == port
+    chosen = "" if arguments.port is None or is_saved else f" --port {arguments.port}"
     return run(arguments, lambda port: _print_at_once(_kept_greeting(f"{LOOPBACK}:{port}", folder, data_dir, chosen)))
 
 
@@ -105,15 +107,15 @@ Ctrl-C stops the demo; the home is kept. To start it again:
 """
 
 
-def _kept_home(template: str) -> str:
-    """Add the simulated devices to the configuration, and set a loopback address. Do not change existing virtual
-    devices."""
+def _kept_home(template: str, port: int) -> str:
+    """Add the simulated devices to the configuration, and set a loopback address with this port. Do not change
+    existing virtual devices."""
     if "[[adapters.virtual.devices]]" not in re.sub("(?m)^#.*", "", template):
         before, _, after = template.partition("[adapters.virtual]\n")
         home = KEPT_HOME.read_text(encoding="utf-8")
         _, _, rest = after.partition("\n\n")
         template = f"{before.rstrip()}\n{home}\n{rest}" if after else f"{before}\n{home}"
-    return re.sub("(?m)^bind_address = .*$", f'bind_address = "{LOOPBACK}:{DEFAULT_PORT}"', template, count=1)
+    return re.sub("(?m)^bind_address = .*$", f'bind_address = "{LOOPBACK}:{port}"', template, count=1)
 
 
 async def _run(settings: Config, data_dir: Path, port: int) -> None:

@@ -44,6 +44,7 @@ from tests.cli.commands import (
     status_of,
     until,
 )
+from tests.fakes.process import free_port
 
 CREATE = ["key", "create"]
 
@@ -693,6 +694,18 @@ class TestDemo:
                 assert ".." not in running.out
                 running.stop()
             assert file.read_bytes().replace(b"127.0.0.1:0", b"127.0.0.1:3000") == before
+
+    @pytest.mark.slow
+    def test_a_new_kept_demo_saves_its_port(self, tmp_path: Path) -> None:
+        port = free_port()
+        for arguments in (["demo", "--keep", "home", "--port", str(port)], ["demo", "--keep", "home"]):
+            with lares(tmp_path, *arguments, variables=WITH_KEY) as running:
+                assert running.url() == f"http://127.0.0.1:{port}"
+                until(lambda: "it asks for a key" in running.out, "the greeting")
+                assert "--port" not in running.out
+                running.stop()
+        config = load(tmp_path / "home" / "config" / "default.toml", {})
+        assert config.api.bind_address.port == port
 
 
 def run_printed(line: str) -> Any:

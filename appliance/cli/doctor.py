@@ -6,16 +6,18 @@ import argparse
 import os
 import platform
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import asdict
 
 from appliance.adapters.kinds import kind_of
 from appliance.cli.examination import examine
 from appliance.cli.hub_client import HubRequest, ask
 from appliance.cli.owner import become_owner
 from appliance.cli.paths import HubPaths
-from appliance.cli.terminal import counted, say
+from appliance.cli.terminal import counted, say, size
 from appliance.clock import Clock, timestamp
 from appliance.errors import StartFailed
 from appliance.lua.running.worker_process import probe_confinement
@@ -89,9 +91,8 @@ def _check_data(paths: HubPaths) -> Iterator[Finding]:
     yield _check_space(folder)
     holder = holder_of(folder)
     yield "ok", "hub", "no hub is running" if holder is None else f"process {holder} is running"
-    if holder is not None:
-        yield from _check_hub(folder)
-    yield from _check_store(folder)
+    card = None if holder is None else (yield from _check_hub(folder))
+    yield from _check_store(folder, card)
     yield _check_history(folder)
 
 
@@ -106,20 +107,23 @@ def _check_lua(figures: Mapping[str, Any]) -> Iterator[Finding]:
     )
 
 
-def _check_hub(folder: Path) -> Iterator[Finding]:
-    """Report the Lua workers, adapters, and card of the running hub."""
+def _check_hub(folder: Path) -> Generator[Finding, None, Mapping[str, Any] | None]:
+    """Report the Lua workers, adapters, and card of the running hub. Return the figures of the card if the hub
+    answers."""
     try:
         reply = ask(folder, HubRequest(path="/diagnostics/status"))
     except (OSError, StartFailed) as error:
         reason = error if isinstance(error, StartFailed) else error.strerror or "too late"
         yield "care", "hub", f"the hub does not answer on its socket: {reason}"
-        return
+        return None
     yield from _check_lua(reply["lua"])
     for adapter in reply.get("adapters", []):
         if adapter["status"] == "degraded":
             yield "care", "adapter", f"{adapter['name']}: {adapter['message']}"
-    if (failure := reply.get("card", {}).get("failure")) is not None:
-        yield "care", "store", f"changes cannot be stored: {failure}"
+    card: Mapping[str, Any] = reply["card"]
+    if card["failure"] is not None:
+        yield "care", "store", f"changes cannot be stored: {card['failure']}"
+    return card
 
 
 def _check_space(folder: Path) -> Finding:
@@ -143,7 +147,8 @@ def _check_folder(folder: Path) -> Finding:
     return "ok", "data directory", shown
 
 
-def _check_store(folder: Path) -> Iterator[Finding]:
+def _check_store(folder: Path, card: Mapping[str, Any] | None) -> Iterator[Finding]:
+    """Check the stored data. `card` contains the figures of the running hub, which are newer than the stored ones."""
     try:
         found = read_present(folder)
     except StartFailed as error:
@@ -155,7 +160,7 @@ def _check_store(folder: Path) -> Iterator[Finding]:
         yield how, "store", note
     yield "ok", "store", f"generation {found.generation}, record {found.sequence}, {len(found.values)} entries"
     yield "ok", "keys", _describe_keys(found)
-    yield "ok", "written", _describe_wear(found)
+    yield "ok", "written", _describe_wear(card or _read_card(found))
     yield _check_clock(DocumentSnapshot(found.values))
 
 
@@ -178,11 +183,15 @@ def _describe_keys(found: Recovered) -> str:
     return f"{counted(count, 'API key')}, {own}"
 
 
-def _describe_wear(found: Recovered) -> str:
-    card = read_card_counts(DocumentSnapshot(found.values))
+def _read_card(found: Recovered) -> Mapping[str, Any] | None:
+    counts = read_card_counts(DocumentSnapshot(found.values))
+    return None if counts is None else asdict(counts)
+
+
+def _describe_wear(card: Mapping[str, Any] | None) -> str:
     if card is None:
         return "no writes recorded yet"
-    return f"{card.bytes_written / 1e6:.1f} MB in {card.syncs} syncs since {card.since}"
+    return f"{size(card['bytes_written'])} in {card['syncs']} syncs since {card['since']}"
 
 
 def _check_clock(stored: DocumentReader) -> Finding:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -35,6 +36,7 @@ from appliance.lua.files.kind_files import KindFiles, folder_of_kinds
 from appliance.lua.files.scripts import Scripts
 from appliance.lua.text.undefined_names import find_undefined
 from appliance.scenes import Scene, build_scene_catalog
+from appliance.store.disk import user_name
 from appliance.store.record_keys import TIMER_PREFIX, TOGGLE_PREFIX
 from appliance.store.records import read_devices, read_layout
 from appliance.store.storage import DocumentSnapshot
@@ -69,22 +71,40 @@ def examine(file: Path, data_dir: Path) -> Examined:
         warnings = []
     return Examined(
         settings=settings,
-        faults=[*faults, *in_lua, *find_unreadable(file.parent)],
+        faults=[*faults, *in_lua, *find_unreadable(file.parent, data_dir)],
         warnings=[*map(str, (*settings.warnings, *find_missing_files(settings), *warnings))],
         off=off,
     )
 
 
-def find_unreadable(folder: Path) -> list[Fault]:
-    """Return configuration files that the hub's user cannot read. Ignore broken links."""
+def find_unreadable(folder: Path, data_dir: Path) -> list[Fault]:
+    """Return configuration files that this process cannot read. Ignore broken links."""
     if folder.name != "config":
         return []
-    message = (
-        f"cannot be read by user {os.geteuid()}, the hub's user; run `sudo chgrp {os.getegid()}` and `chmod g+rX`"
-    )
     paths = (path for path in (folder, *sorted(folder.rglob("*"))) if os.access(path, os.F_OK))
     hidden = [path for path in paths if not os.access(path, os.R_OK | os.X_OK if path.is_dir() else os.R_OK)]
-    return [Fault(str(path), 0, message) for path in hidden]
+    if not hidden:
+        return []
+    user = _find_hub_user(data_dir)
+    return [Fault(str(path), 0, _explain_unreadable(path, user)) for path in hidden]
+
+
+def _find_hub_user(data_dir: Path) -> int:
+    """Return the owner of the data directory. If there is no data directory, return the user of this process."""
+    try:
+        return data_dir.stat().st_uid
+    except OSError:
+        return os.geteuid()
+
+
+def _explain_unreadable(path: Path, hub_user: int) -> str:
+    """Return the reason and the remedy for a file that this process cannot read."""
+    uid = os.geteuid()
+    if uid != hub_user:
+        return f"cannot be read by user {user_name(uid)}, and the hub's user is {user_name(hub_user)}; use sudo"
+    file = shlex.quote(str(path))
+    remedy = f"run `sudo chgrp {os.getegid()} {file}` and `sudo chmod g+rX {file}`"
+    return f"cannot be read by user {user_name(uid)}, the hub's user; {remedy}"
 
 
 def find_missing_files(settings: Config) -> Iterator[Fault]:

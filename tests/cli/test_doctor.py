@@ -238,7 +238,9 @@ def test_a_running_hub_is_reported_and_not_an_error(tmp_path: Path) -> None:
         running.url()
         result = ended(tmp_path, "doctor")
         found = Findings((result.code, result.out))
+        card = json.loads(ended(tmp_path, "status", "--json").out)["card"]
         running.stop()
+    assert found.of("written")[0][1].endswith(f" syncs since {card['since']}")
     assert found.of("hub") == [("ok", f"process {running.process.pid} is running")]
     assert result.err == "" and found.code == 0
 
@@ -278,6 +280,25 @@ def test_the_written_bytes_are_shown(tmp_path: Path, command: Command) -> None:
     home(tmp_path, {"counter/card": {**CARD, "bytes_written": 7_340_000, "syncs": 2081}})
     found = Findings(command(tmp_path, "doctor"))
     assert found.of("written") == [("ok", "7.3 MB in 2081 syncs since 2026-01-01T00:00:00.000Z")]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_a_user_who_is_not_the_hubs_gets_no_commands_for_the_own_group(open_folder: Path) -> None:
+    home(open_folder)
+    for path in (open_folder / "config", *(open_folder / "config").rglob("*")):
+        path.chmod(0o755 if path.is_dir() else 0o644)
+    file = open_folder / "config" / "automations" / "secret.lua"
+    file.parent.mkdir(mode=0o755, exist_ok=True)
+    file.write_text("return {}")
+    file.chmod(0o600)
+    result = subprocess.run(
+        [sys.executable, "-c", AS_NOBODY], cwd=open_folder, env=environment(), capture_output=True, text=True
+    )
+    found = Findings((result.returncode, result.stdout))
+    assert ("care", f"{file}: cannot be read by user nobody, and the hub's user is root; use sudo") in found.of(
+        "configuration"
+    )
+    assert "chgrp" not in result.stdout
 
 
 def test_little_free_space_needs_care(tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch) -> None:

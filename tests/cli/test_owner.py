@@ -256,7 +256,9 @@ def test_unreadable_files_are_listed_with_a_remedy(open_folder: Path, name: str)
     os.chown(path, 0, 0)
     result = ended(open_folder, "check")
     assert result.code == 78
-    assert f"{path}: cannot be read by user 12345" in result.out and "chgrp 54321" in result.out
+    assert f"{path}: cannot be read by user 12345" in result.out and (
+        f"run `sudo chgrp 54321 {path}` and `sudo chmod g+rX {path}`" in result.out
+    )
 
 
 def test_the_hub_can_read_a_configuration_of_root_after_an_import(open_folder: Path) -> None:

@@ -10,16 +10,16 @@ EXIT_CODES: Mapping[int, str] = {
     1: "lares doctor found a problem",
     os.EX_USAGE: "unknown or invalid arguments, or an unsupported request",
     os.EX_DATAERR: "a specified file or the store is damaged",
-    os.EX_NOINPUT: "a specified file or folder, or the data directory, is missing or unreadable",
+    os.EX_NOINPUT: "a specified file or folder (except --config), or the data directory, is missing or unreadable",
     os.EX_NOUSER: "unknown key, automation, scene, or device",
     os.EX_UNAVAILABLE: "the port is taken, no hub responds, a device did not execute a command, or a new version "
     "is not suitable or does not start",
     os.EX_SOFTWARE: "an internal error; please report it",
-    os.EX_CANTCREAT: "a file or folder cannot be created",
+    os.EX_CANTCREAT: "a specified file or folder, or the data directory, cannot be created",
     os.EX_IOERR: "a file cannot be read or written, or standard output was closed",
     os.EX_TEMPFAIL: "another hub uses the data directory, or the hub is starting, stopping or busy; try again",
     os.EX_NOPERM: "permission denied",
-    os.EX_CONFIG: "the configuration or a Lua file has errors",
+    os.EX_CONFIG: "the configuration is missing or has errors, or a Lua file has errors",
     130: "interrupted with Ctrl-C",
 }
 """The meaning of every exit code. The codes from 64 to 78 come from sysexits.h."""

@@ -74,22 +74,22 @@ def write_named(path: Path, data: bytes) -> None:
     """
     with suppress(FileNotFoundError):
         if stat.S_ISDIR(mode := path.lstat().st_mode):
-            raise StartFailed(f"cannot write {path}: it is a folder; specify a file in it", os.EX_IOERR)
+            raise StartFailed(f"cannot write {path}: it is a folder; specify a file in it", os.EX_CANTCREAT)
         if not stat.S_ISREG(mode):
             raise StartFailed(
                 f"{path} exists already and is not a regular file; choose another path", os.EX_CANTCREAT
             )
     if os.geteuid() != ROOT:
-        write_private(path, data)
+        write_private(path, data, exit_code=os.EX_CANTCREAT)
         return
     try:
         folder = _walk(path.absolute().parent)
     except OSError as error:
-        raise StartFailed(f"cannot write {path}: {error.strerror}", os.EX_IOERR) from None
+        raise StartFailed(f"cannot write {path}: {error.strerror}", os.EX_CANTCREAT) from None
     here = os.open(".", _ON_THE_WAY)
     try:
         os.fchdir(folder)  # a path in /proc would not work in a chroot without /proc
-        write_private(Path(path.name), data, path)
+        write_private(Path(path.name), data, path, exit_code=os.EX_CANTCREAT)
     finally:
         os.fchdir(here)
         os.close(here)
@@ -123,12 +123,13 @@ def _walk(path: Path) -> int:
         raise
 
 
-def write_private(file: Path, data: bytes, name: Path | None = None) -> None:
+def write_private(file: Path, data: bytes, name: Path | None = None, *, exit_code: int = os.EX_IOERR) -> None:
     """Write the file with mode 0600, completely or not at all.
 
-    Raise `StartFailed` if the file cannot be written. The message contains `name`, by default the file's name.
+    Raise `StartFailed` with `exit_code` if the file cannot be written. The message contains `name`, by default the
+    file's name.
     """
     try:
         write_file(file, data)
     except OSError as error:
-        raise StartFailed(f"cannot write {name or file}: {error.strerror}", os.EX_IOERR) from None
+        raise StartFailed(f"cannot write {name or file}: {error.strerror}", exit_code) from None

@@ -213,7 +213,8 @@ class _Trial:
         say(*(f"dropped: {each}" for each in self._home.dropped))
         if self._record is not None:
             recording = recorder.recording(self._section, fields, adapter.redact.in_value)
-            write_private(Path(self._record), orjson.dumps(recording, option=orjson.OPT_INDENT_2))
+            packed = orjson.dumps(recording, option=orjson.OPT_INDENT_2)
+            write_private(Path(self._record), packed, exit_code=os.EX_CANTCREAT)
             say(f"wrote {self._record}")
 
 

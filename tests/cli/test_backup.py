@@ -112,10 +112,10 @@ class TestBackup:
     @pytest.mark.parametrize(
         ("place", "code", "sentence"),
         [
-            ("gone/b", 74, "lares: cannot write gone/b: No such file or directory\n"),
-            ("data", 74, "lares: cannot write data: it is a folder; specify a file in it\n"),
-            (".", 74, "lares: cannot write .: it is a folder; specify a file in it\n"),
-            ("data/..", 74, "lares: cannot write data/..: it is a folder; specify a file in it\n"),
+            ("gone/b", 73, "lares: cannot write gone/b: No such file or directory\n"),
+            ("data", 73, "lares: cannot write data: it is a folder; specify a file in it\n"),
+            (".", 73, "lares: cannot write .: it is a folder; specify a file in it\n"),
+            ("data/..", 73, "lares: cannot write data/..: it is a folder; specify a file in it\n"),
             ("config/b", 73, "lares: config/b is in {0}/config, which is part of the backup; name another folder\n"),
         ],
     )

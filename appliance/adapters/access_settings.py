@@ -28,7 +28,7 @@ fingerprint = matching(r"(?:[0-9A-Fa-f]{2}:?){31}[0-9A-Fa-f]{2}", "the SHA-256 o
 def secret(value: Any) -> str:
     """Check that a secret is one line of text. The error message never contains the secret."""
     if not isinstance(value, str) or re.fullmatch(r"[^\0-\x1f\x7f]+", value) is None:
-        raise Invalid("must be a non-empty string of one line")
+        raise Invalid("must be a non-empty string without line breaks or other control characters")
     return value
 
 

@@ -290,23 +290,36 @@ async def test_a_service_gets_buttons_if_its_body_has_them(session: DeviceSessio
 
 
 @pytest.mark.parametrize(
-    "lines",
+    ("lines", "reason", "hooks"),
     [
-        "service = 'ntfy'\nurl = '{url}'\ntopic = 'home'",
-        "url = '{url}/'\n" + BUTTONS,
+        (
+            "service = 'ntfy'\nurl = '{url}'\ntopic = 'home'",
+            "the section has no hub_url and hook_keys",
+            ["feed", "device:virtual:bell"],
+        ),
+        (
+            "url = '{url}/'\n" + BUTTONS,
+            "messages of this section cannot show buttons",
+            ["feed", "device:virtual:bell"],
+        ),
+        (
+            "service = 'ntfy'\nurl = '{url}'\ntopic = 'home'\nhub_url = 'http://hub'\nhook_keys = { feed = 'lrs_a' }",
+            "hook_keys has no key for it",
+            ["device:virtual:bell"],
+        ),
     ],
 )
-async def test_buttons_without_a_key_are_omitted(
-    session: DeviceSession, caplog: pytest.LogCaptureFixture, lines: str
+async def test_each_omitted_button_is_logged_once_with_its_hook_and_the_reason(
+    session: DeviceSession, caplog: pytest.LogCaptureFixture, lines: str, reason: str, hooks: list[str]
 ) -> None:
     received: list[Request] = []
     async with listening([], received) as url:
         adapter = section(lines.replace("{url}", url), session, InstantClock())
         for _ in range(2):
             assert await send(adapter, fields={"actions": ACTIONS}) == {"status": "sent"}
-    assert len(received) == 2 and "Actions" not in received[0][2]
+    assert len(received) == 2 and ("Actions" in received[0][2]) == (len(hooks) == 1)
     assert [each.getMessage() for each in caplog.records] == [
-        "phone: buttons are omitted: the service cannot show them, or hook_keys has no key for them (docs/notify.md)"
+        f"phone: the button for the hook '{hook}' is omitted, because {reason} (docs/notify.md)" for hook in hooks
     ]
     assert "lrs_" not in caplog.text
 

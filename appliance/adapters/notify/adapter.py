@@ -21,6 +21,7 @@ from appliance.adapters.redaction import Redaction, secret_words
 from appliance.adapters.secret_files import secret_of
 from appliance.errors import AdapterFailed, Busy, LaresError, Unreachable
 from appliance.home.values import Value
+from appliance.tables.checks import format_value
 
 PAUSES_SECS = (1.0, 4.0)
 """Pauses before the second and the third attempt."""
@@ -36,6 +37,9 @@ stored."""
 
 MAX_GATHERED_CHARS = 200
 """Maximum length of each gathered message in the combined message."""
+
+MAX_WARNINGS = 100
+"""Maximum number of different warnings about omitted buttons. Scripts choose the names of hooks."""
 
 HOUR_SECS = 3600.0
 
@@ -154,8 +158,7 @@ class NotifyAdapter(Adapter):
         if self._sender is None:
             self._sender = await self._make_sender()
         buttons = self._buttons_of(notification.actions) if self._sender.shows_buttons else ()
-        if len(buttons) < len(notification.actions):
-            self._warn_once("buttons are omitted: the service cannot show them, or hook_keys has no key for them")
+        self._warn_of_omitted(notification.actions, shows_buttons=self._sender.shows_buttons)
         try:
             async with asyncio.timeout(TRY_TIMEOUT_SECS):
                 await self._sender.send(notification.message, notification.title, buttons)
@@ -180,8 +183,22 @@ class NotifyAdapter(Adapter):
             if each.hook in keys
         ]
 
+    def _warn_of_omitted(self, actions: Sequence[Action], *, shows_buttons: bool) -> None:
+        """Log each hook whose button is omitted, once per reason."""
+        keys = self._settings.hook_keys
+        for hook in dict.fromkeys(each.hook for each in actions):
+            if not shows_buttons:
+                reason = "messages of this section cannot show buttons"
+            elif keys is None:
+                reason = "the section has no hub_url and hook_keys"
+            elif hook not in keys:
+                reason = "hook_keys has no key for it"
+            else:
+                continue
+            self._warn_once(f"the button for the hook {format_value(hook)} is omitted, because {reason}")
+
     def _warn_once(self, message: str) -> None:
-        if message not in self._warned:
+        if message not in self._warned and len(self._warned) < MAX_WARNINGS:
             self._warned.add(message)
             log.warning("%s: %s (docs/notify.md)", self.name, message)
 

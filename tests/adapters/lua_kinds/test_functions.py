@@ -805,7 +805,8 @@ async def test_a_section_is_checked_by_its_kind(pool: WorkerPool, tmp_path: Path
             pin="three",
         )
     assert failed.value.lines == [
-        "config/default.toml:7: adapters.it.api_key must be a non-empty string of one line",
+        "config/default.toml:7: adapters.it.api_key must be a non-empty string without line breaks or other control "
+        "characters",
         "config/default.toml:7: adapters.it.days must be one of mon, tue, not 'tu'; did you mean tue?",
         "config/default.toml:7: adapters.it.every must be from 60 to 34560000 seconds, not '5s'",
         "config/default.toml:7: adapters.it.host is missing: which machine",
@@ -822,7 +823,7 @@ async def test_a_section_is_checked_by_its_kind(pool: WorkerPool, tmp_path: Path
 async def test_an_endless_function_is_stopped_and_its_line_named(pool: WorkerPool, tmp_path: Path) -> None:
     async with open_pool(RunLimits(max_cpu_secs=0.1)) as short:
         it = await start(short, tmp_path, kind("while true do end"), Vendor({}))
-        with pytest.raises(AdapterFailed, match=r"mine.lua:2: ran for 0.1 s without waiting"):
+        with pytest.raises(AdapterFailed, match=r"mine.lua:2: used 0.1 s of processor time without waiting"):
             await it.poll()
 
 

@@ -11,7 +11,7 @@ from itertools import count
 from pathlib import Path
 
 CPU = (
-    r"ran for [\d.]+ s without waiting and (?:was|could not be) stopped"
+    r"used [\d.]+ s of processor time without waiting and (?:was|could not be) stopped"
     r"|the Lua worker was killed, because .*could not be stopped|the Lua worker did not respond"
 )
 """Possible errors of an endless script: the hook stops it, its worker ends, or another script of the batch stops

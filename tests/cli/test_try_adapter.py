@@ -243,6 +243,6 @@ async def test_an_error_is_a_sentence_and_an_exit_code(tmp_path: Path) -> None:
     (tmp_path / "config" / "adapters" / "mine.lua").write_text(endless)
     code, output = await lares(tmp_path, "try-adapter", "mine")
     # on a busy machine, the poll's limit ends before the limit of the processor time
-    stopped = r":3: ran for 2 s without waiting and was stopped \(the limit of a kind in Lua\)"
+    stopped = r":3: used 2 s of processor time without waiting and was stopped \(the limit of a kind in Lua\)"
     sentence = rf"mine\.lua({stopped}|: poll took longer than 5 s)"
     assert code == os.EX_UNAVAILABLE and re.search(sentence, output), output

@@ -174,7 +174,9 @@ async def test_at_a_start_a_file_has_an_error_only_if_it_fails_twice(tmp_path: P
     async def describe(source: Source) -> Any:
         tries.append(source.name)
         if source.name.endswith("1.lua") or tries.count(source.name) == 1:
-            raise ScriptFailed(Fault(source.name, 1, "ran for 5 s without waiting and was stopped"), "timeout")
+            raise ScriptFailed(
+                Fault(source.name, 1, "used 5 s of processor time without waiting and was stopped"), "timeout"
+            )
         return {**json.loads(source.text), "execute": Function(1)}
 
     folder = Folder(path=tmp_path, name="config/automations")

@@ -192,7 +192,7 @@ async def test_the_time_in_a_sleep_does_not_count() -> None:
 )
 async def test_reading_and_logging_do_not_restart_the_running_time(call: str) -> None:
     async with open_pool(RunLimits(max_cpu_secs=0.2)) as pool:
-        with pytest.raises(ScriptFailed, match=r"ran for 0\.2 s without waiting and was stopped"):
+        with pytest.raises(ScriptFailed, match=r"used 0\.2 s of processor time without waiting and was stopped"):
             await run(pool, f"while true do pcall(function() {SPIN} {call} end) end")
 
 
@@ -210,7 +210,7 @@ async def test_each_call_that_waits_begins_the_running_time_again() -> None:
 async def test_the_total_processor_time_is_limited_over_waits(caplog: pytest.LogCaptureFixture) -> None:
     async with open_pool(RunLimits(max_cpu_total_secs=0.3)) as pool:
         with pytest.raises(
-            ScriptFailed, match=r"computed for 0\.3 s in total and was stopped \(scripts\.max_cpu_total"
+            ScriptFailed, match=r"used 0\.3 s of processor time in total and was stopped \(scripts\.max_cpu_total"
         ):
             await run(pool, f"while true do pcall(function() {SPIN} ctx:sleep(0) end) end")
         notes = await run(pool, f"for _ = 1, 3 do {SPIN} ctx:sleep(0) end")
@@ -222,7 +222,7 @@ async def test_an_execution_that_has_computed_for_long_is_one_warning(caplog: py
     async with open_pool(RunLimits(unremarked_cpu_secs=0.1)) as pool:
         await run(pool, f"for _ = 1, 5 do {SPIN} ctx:get_device('x') end")
     assert [each.getMessage() for each in caplog.records] == [
-        "scene:test has computed for 0.1 s; its current line is config/scenes/test.lua:2"
+        "scene:test has used 0.1 s of processor time; its current line is config/scenes/test.lua:2"
     ]
 
 
@@ -231,7 +231,7 @@ async def test_an_execution_that_has_only_read_for_long_is_one_warning(caplog: p
     async with open_pool(RunLimits(max_cpu_secs=0.5, unremarked_cpu_secs=0.2)) as pool:
         with pytest.raises(ScriptFailed):
             await run(pool, "while true do ctx:get_device('x') end")
-    assert len([each for each in caplog.records if "has computed for 0.2 s" in each.getMessage()]) == 1
+    assert len([each for each in caplog.records if "has used 0.2 s of processor time" in each.getMessage()]) == 1
 
 
 async def test_an_execution_logs_a_thousand_lines_at_most(pool: WorkerPool) -> None:

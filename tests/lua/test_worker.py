@@ -253,7 +253,9 @@ async def test_a_stuck_execution_ends_its_worker_and_waiting_ones_begin_in_a_new
         culprits = [start(pool, scene(STUCK), Notes(), name="scene:culprit") for _ in range(MAX_RUNNING)]
         notes = Notes()
         waiting = start(pool, scene(TRIVIAL), notes, name="scene:late")
-        with pytest.raises(ScriptFailed, match=r"ran for 0\.2 s without waiting and could not be stopped") as failure:
+        with pytest.raises(
+            ScriptFailed, match=r"used 0\.2 s of processor time without waiting and could not be stopped"
+        ) as failure:
             await ended(culprits[0])
         assert failure.value.status == "timeout"
         with pytest.raises(ScriptFailed, match="because scene:culprit could not be stopped"):

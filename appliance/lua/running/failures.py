@@ -25,8 +25,8 @@ _LIMITS = {
         "took more than {0.backstop_secs:g} s in total (without sleep)",
         "automations.runner.backstop_timeout_secs",
     ),
-    Reason.RUNNING_TIME: ("ran for {0.max_cpu_secs:g} s without waiting", "{0.cpu_limit}"),
-    Reason.CPU_TOTAL: ("computed for {0.max_cpu_total_secs:g} s in total", "scripts.max_cpu_total_secs"),
+    Reason.RUNNING_TIME: ("used {0.max_cpu_secs:g} s of processor time without waiting", "{0.cpu_limit}"),
+    Reason.CPU_TOTAL: ("used {0.max_cpu_total_secs:g} s of processor time in total", "scripts.max_cpu_total_secs"),
     Reason.MEMORY: ("needed more than {0.max_memory_mb:g} MB of memory", "scripts.max_memory_mb"),
 }
 """The message for each limit, and the limit's name."""

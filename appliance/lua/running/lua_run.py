@@ -334,7 +334,7 @@ class LuaRun:
             return
         self._is_remarked = True
         at = f"; its current line is {self._position.decode(errors='replace')}" if self._position else ""
-        log.warning("%s has computed for %g s%s", self.name, limit, at)
+        log.warning("%s has used %g s of processor time%s", self.name, limit, at)
 
     def expire(self, *, is_running: bool) -> None:
         """End the run after its deadline. Either Lua could not be stopped, or a `ctx` call took longer than the

@@ -12,10 +12,12 @@ import orjson
 import pytest
 from msgspec.structs import force_setattr
 from sanic import Request
+from sanic.exceptions import BadRequest
 
 from appliance import errors
 from appliance.api.error_codes import CODES, status_of
 from appliance.api.error_responses import error_response
+from appliance.api.http_server.framing import parse_head
 from appliance.api.http_server.http1 import CHUNKS_PER_TURN
 from appliance.api.limits import MAX_SMALL_BODY_BYTES, ApiLimits
 from tests.api.caller import KEY, UPGRADE, Caller, Reply, call, request, shown, turns_while
@@ -41,6 +43,7 @@ MALFORMED: dict[str, tuple[bytes, int]] = {
     "no target": (b"GET  HTTP/1.1\r\n\r\n", 400),
     "a relative target": (b"GET health HTTP/1.1\r\n\r\n", 400),
     "a host and a port for a target": (b"CONNECT lares:80 HTTP/1.1\r\n\r\n", 400),
+    "a later version": (b"GET /health HTTP/1.2\r\n\r\n", 400),
     "a URL without a path": (b"GET http://lares HTTP/1.1\r\n\r\n", 400),
     "a URL with a port that is none": (b"GET http://lares:99999999999/health HTTP/1.1\r\n\r\n", 400),
     "another scheme": (b"GET file:///etc/passwd HTTP/1.1\r\n\r\n", 400),
@@ -122,6 +125,28 @@ def check(reply: Reply, *, to_head: bool = False) -> None:
     if not to_head:
         assert isinstance(reply.json["error"], str) and reply.json["error"]
         assert reply.status == CODES[reply.json["code"]].status
+
+
+@pytest.mark.parametrize(
+    ("line", "has_advice"),
+    [
+        (b"GET /health HTTP/1.2", False),
+        (b"GET /health", False),
+        (b"GET  HTTP/1.1", False),
+        (b"CONNECT lares:80 HTTP/1.1", False),
+        (b"GET health HTTP/1.1", False),
+        (b"G(T /health HTTP/1.1", False),
+        (b"GET /a b HTTP/1.1", True),
+        (b"GET /a b HTTP/1.2", True),
+        (b"GET /a\x01b HTTP/1.1", True),
+        (b"GET /ger\xc3\xa4t", True),
+    ],
+)
+async def test_only_a_target_with_forbidden_characters_gets_advice(line: bytes, has_advice: bool) -> None:
+    for rest in (b"", b"\r\nHost: lares"):
+        with pytest.raises(BadRequest, match="the request line is malformed") as failed:
+            parse_head(line + rest)
+        assert ("percent-encode" in str(failed.value)) == has_advice
 
 
 @pytest.mark.parametrize("what", MALFORMED)

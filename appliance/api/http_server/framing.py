@@ -12,6 +12,7 @@ _TOKEN = rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
 _TARGET = rb"(?:/[!-~]*|\*|https?://[!-.0->@-~]+/[!-~]*)"
 _FIELD = rb"%b:[^\x00-\x08\x0a-\x1f\x7f]*" % _TOKEN
 _LINE = re.compile(rb"(%b) (%b) HTTP/(1\.[01])(?=\r\n|\Z)" % (_TOKEN, _TARGET))
+_LOOSE_LINE = re.compile(rb"%b ([^\r\n]*?)(?: HTTP/[^ \r\n]*)?(?=[\r\n]|\Z)" % _TOKEN)
 _FIELDS = re.compile(rb"(?:\r\n%b)*" % _FIELD)
 _TRAILER = re.compile(_FIELD)
 _QUOTED = rb'"(?:[\t !#-\[\]-~\x80-\xff]|\\[\t -~\x80-\xff])*"'
@@ -82,13 +83,21 @@ def parse_head(head: bytes, earlier: HeadFields | None = None) -> Head:
     """
     match = _LINE.match(head)
     if match is None:
-        example = "'GET /devices HTTP/1.1' and end with CR LF; percent-encode spaces and non-ASCII characters"
-        raise BadRequest(f"the request line is malformed: it must be like {example}")
+        raise _explain_line(head)
     method, target, version = match.groups()
     raw, stated = head[match.end() :], version.decode()
     if earlier is None or earlier.raw != raw or earlier.version != stated:
         earlier = _parse_fields(raw, stated)
     return Head(raw=head, method=method.decode(), target=target, fields=earlier)
+
+
+def _explain_line(head: bytes) -> BadRequest:
+    """Return the error for a malformed request line."""
+    match = _LOOSE_LINE.match(head)
+    has_forbidden = match is not None and re.search(rb"[^!-~]", match[1].strip()) is not None
+    advice = "; percent-encode spaces and non-ASCII characters" if has_forbidden else ""
+    example = "'GET /devices HTTP/1.1' and end with CR LF"
+    return BadRequest(f"the request line is malformed: it must be like {example}{advice}")
 
 
 def _parse_fields(raw: bytes, version: str) -> HeadFields:

@@ -249,7 +249,7 @@ admin: alles
 automation: alles, für Programme
 [key]
 ask: Der Schlüssel dieses Zuhauses
-missing: Hier findest du ihn: sudo cat /var/lib/lares/first-key (Raspberry Pi), cat data/first-key (Container); die Demo gibt ihn aus. Einen weiteren macht: sudo lares key create --label me --role admin
+missing: Hier findest du ihn: sudo cat /var/lib/lares/first-key (Raspberry Pi), cat data/first-key (Container); lares demo gibt ihn aus. Einen weiteren macht: sudo lares key create --label me --role admin
 rejected: Die Zentrale nimmt diesen Schlüssel nicht an. Gib einen anderen ein.
 secret: Schlüssel
 use: Öffnen

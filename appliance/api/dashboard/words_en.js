@@ -233,7 +233,7 @@ admin: Admin
 automation: Admin (program)
 [key]
 ask: Enter your key
-missing: To see the key, run: sudo cat /var/lib/lares/first-key (Raspberry Pi), or cat data/first-key (container). The demo prints the key. To make another key, run: sudo lares key create --label me --role admin
+missing: To see the key, run: sudo cat /var/lib/lares/first-key (Raspberry Pi), or cat data/first-key (container). lares demo prints the key. To make another key, run: sudo lares key create --label me --role admin
 rejected: The hub does not accept this key. Enter another one.
 secret: Key
 use: Open

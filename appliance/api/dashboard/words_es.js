@@ -249,7 +249,7 @@ admin: todo
 automation: todo, para programas
 [key]
 ask: La clave de esta casa
-missing: Dónde está: sudo cat /var/lib/lares/first-key (Raspberry Pi), cat data/first-key (contenedor); la demo la muestra. Otra nueva: sudo lares key create --label me --role admin
+missing: Dónde está: sudo cat /var/lib/lares/first-key (Raspberry Pi), cat data/first-key (contenedor); lares demo la muestra. Otra nueva: sudo lares key create --label me --role admin
 rejected: La central no acepta esta clave. Escribe otra.
 secret: Clave
 use: Abrir

@@ -249,7 +249,7 @@ admin: tout
 automation: tout, pour des programmes
 [key]
 ask: La clé de cette maison
-missing: Où la trouver : sudo cat /var/lib/lares/first-key (Raspberry Pi), cat data/first-key (conteneur) ; la démo l’affiche. Une autre : sudo lares key create --label me --role admin
+missing: Où la trouver : sudo cat /var/lib/lares/first-key (Raspberry Pi), cat data/first-key (conteneur) ; lares demo l’affiche. Une autre : sudo lares key create --label me --role admin
 rejected: La centrale n’accepte pas cette clé. Saisis-en une autre.
 secret: Clé
 use: Ouvrir

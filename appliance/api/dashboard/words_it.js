@@ -249,7 +249,7 @@ admin: tutto
 automation: tutto, per programmi
 [key]
 ask: La chiave di questa casa
-missing: Dove si trova: sudo cat /var/lib/lares/first-key (Raspberry Pi), cat data/first-key (container); la demo la mostra. Un’altra: sudo lares key create --label me --role admin
+missing: Dove si trova: sudo cat /var/lib/lares/first-key (Raspberry Pi), cat data/first-key (container); lares demo la mostra. Un’altra: sudo lares key create --label me --role admin
 rejected: La centrale non accetta questa chiave. Inseriscine un’altra.
 secret: Chiave
 use: Apri

@@ -249,7 +249,7 @@ admin: alles
 automation: alles, voor programma’s
 [key]
 ask: De sleutel van dit huis
-missing: Hier staat hij: sudo cat /var/lib/lares/first-key (Raspberry Pi), cat data/first-key (container); de demo toont hem. Een nieuwe: sudo lares key create --label me --role admin
+missing: Hier staat hij: sudo cat /var/lib/lares/first-key (Raspberry Pi), cat data/first-key (container); lares demo toont hem. Een nieuwe: sudo lares key create --label me --role admin
 rejected: De centrale accepteert deze sleutel niet. Voer een andere in.
 secret: Sleutel
 use: Openen

@@ -249,7 +249,7 @@ admin: wszystko
 automation: wszystko, dla programów
 [key]
 ask: Klucz tego domu
-missing: Gdzie jest: sudo cat /var/lib/lares/first-key (Raspberry Pi), cat data/first-key (kontener); demo go wypisuje. Nowy: sudo lares key create --label me --role admin
+missing: Gdzie jest: sudo cat /var/lib/lares/first-key (Raspberry Pi), cat data/first-key (kontener); lares demo go wypisuje. Nowy: sudo lares key create --label me --role admin
 rejected: Centrala nie przyjmuje tego klucza. Wpisz inny.
 secret: Klucz
 use: Otwórz

@@ -26,7 +26,7 @@ export function Alias({ device, isOffered, onDone }) {
 		onDone();
 	});
 	return card(isOffered && p(t("alias.offer")),
-		use(Field, { key: String(isOffered), label: t("alias.label"), action: t("save"),
+		use(Field, { key: String(isOffered), label: t("fact.alias"), action: t("save"),
 			initial: alias ?? (isOffered ? idFor(nameOf(device), taken) : ""), canBeEmpty: true, maxlength: "64", pattern: "[a-z][a-z0-9_]*", onSend: save }),
 		errorLine(target));
 }

@@ -150,7 +150,7 @@ function Keys() {
 	const { make, rows, error, secret } = useKeys("keys", false);
 	const roles = select({ ref: role, "aria-label": t("key.role") }, ROLES.map((each) => option({ value: each }, t(`role.${each}`))));
 	return [
-		titled(t("box.keys"), card(error, rows,
+		titled(t("settings.keys"), card(error, rows,
 			use(Field, { label: t("key.label"), action: t("create"), maxlength: "100", children: roles,
 				onSend: (label) => make({ label, role: role.current.value }) }), errorLine("keys"))),
 		use(ThisPage),
@@ -160,7 +160,7 @@ function Keys() {
 
 function Hooks() {
 	const { make, rows, error, secret } = useKeys("hooks", true);
-	return [titled(t("box.hooks"), card(error, rows.length ? rows : p(t("hook.what")),
+	return [titled(t("settings.hooks"), card(error, rows.length ? rows : p(t("hook.what")),
 		use(Field, { label: t("hook.label"), action: t("create"), maxlength: "263",
 			onSend: (hook) => make({ label: hook.slice(0, 100), role: "hook", hook }) }), errorLine("hooks"))), secret];
 }
@@ -204,7 +204,7 @@ const foundDevice = ({ kind, name, address, serial, section }) => div({ key: `${
 function Backup() {
 	const save = () => act("backup", "download", async () => saveFile(`lares-backup-${new Date().toISOString().slice(0, 10)}.tar`,
 		await download("diagnostics/backup")));
-	return titled(t("box.backup"), card(
+	return titled(t("settings.backup"), card(
 		row(span(t("backup.what")), use(Button, { label: t("backup.download"), isBusy: state.pending.has("backup"), onClick: save })),
 		errorLine("backup")));
 }

@@ -25,7 +25,6 @@ scenes: Szenen
 groups: Gruppen
 rooms: Räume
 automations: Automationen
-scripts: Skripte
 outcome: {done} von {all} erledigt
 nothing: Noch nichts.
 broken: Das lässt sich nicht anzeigen.
@@ -40,8 +39,6 @@ period.day: Tag
 period.week: Woche
 period.month: Monat
 period.year: Jahr
-files.faults: Fehler: {count}; nichts hat sich geändert
-files.loaded: Geladen: {count}, keine Fehler
 files.wrong: Fehler in Lua-Dateien: {count}. So sind diese Dateien nicht in Kraft:
 backup.what: Zustand, Konfiguration und Lua-Dateien, ohne Schlüssel im Klartext
 backup.download: Herunterladen
@@ -180,8 +177,6 @@ event: {who}: Ereignis {event}
 any_event: {who}: irgendein Ereignis
 at: Um {time}
 cron: Nach dem Ausdruck {expression} ({zone})
-sunrise: Bei Sonnenaufgang
-sunset: Bei Sonnenuntergang
 interval: Alle {duration}
 variable: Variable {name}
 timer: Der Timer {name} endet
@@ -230,10 +225,7 @@ last_success: Letzte Antwort {time}
 figures: Die Zentrale
 events: Ereignisse
 log: Protokoll
-keys: Schlüssel
-hooks: Hooks
 discovery: Geräte im Netz
-backup: Sicherung
 page: Diese Seite
 role: dein Schlüssel darf: {role}
 forget: Schlüssel vergessen
@@ -457,7 +449,6 @@ about.what: Version, Speicher, SD-Karte und Uhr
 diagnostics: Diagnose
 diagnostics.what: Protokoll und laufende Ereignisse
 add: Gerät hinzufügen
-add.what: Aus dem Netz oder über die Adresse
 [look]
 scheme: Farben
 auto: Wie das Gerät
@@ -606,6 +597,5 @@ virtual: Virtuelle Geräte
 what: Kopieren: {name}
 done: Kopiert: {name}
 [alias]
-label: Kurze Kennung
 offer: Gib ihm auch eine kurze Kennung: Automationen können sie statt der langen nutzen.
 `;

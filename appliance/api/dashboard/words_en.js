@@ -25,7 +25,6 @@ scenes: Scenes
 groups: Groups
 rooms: Rooms
 automations: Automations
-scripts: Scripts
 outcome: {done} of {all} done
 nothing: Nothing yet.
 broken: This part cannot be shown.
@@ -40,8 +39,6 @@ period.day: Day
 period.week: Week
 period.month: Month
 period.year: Year
-files.faults: Errors: {count}; nothing has changed
-files.loaded: Loaded: {count}, no errors
 files.wrong: Errors in Lua files: {count}. These files are not loaded:
 backup.what: State, configuration and Lua files, without the keys' secrets
 backup.download: Download
@@ -164,8 +161,6 @@ event: {who}: event {event}
 any_event: {who}: any event
 at: At {time}
 cron: By the cron expression {expression} ({zone})
-sunrise: At sunrise
-sunset: At sunset
 interval: Every {duration}
 variable: Variable {name}
 timer: The timer {name} ends
@@ -214,10 +209,7 @@ last_success: Last answer {time}
 figures: The hub
 events: Live events
 log: Log
-keys: Keys
-hooks: Hooks
 discovery: Devices in the network
-backup: Backup
 page: This page
 role: your key: {role}
 forget: Forget the key
@@ -340,7 +332,6 @@ about.what: Version, memory, SD card, and clock
 diagnostics: Diagnostics
 diagnostics.what: Log and live events
 add: Add a device
-add.what: From the network, or by its address
 [look]
 scheme: Colours
 auto: As the device
@@ -489,6 +480,5 @@ virtual: Virtual devices
 what: Copy: {name}
 done: Copied: {name}
 [alias]
-label: Short id
 offer: Give it a short id too: automations can use it instead of the long one.
 `;

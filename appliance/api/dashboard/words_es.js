@@ -25,7 +25,6 @@ scenes: Escenas
 groups: Grupos
 rooms: Habitaciones
 automations: Automatizaciones
-scripts: Scripts
 outcome: Hechos: {done} de {all}
 nothing: Nada todavía.
 broken: Esto no se puede mostrar.
@@ -40,8 +39,6 @@ period.day: Día
 period.week: Semana
 period.month: Mes
 period.year: Año
-files.faults: Fallos: {count}; nada ha cambiado
-files.loaded: Cargados: {count}, sin fallos
 files.wrong: Fallos en archivos Lua: {count}. Así, estos archivos no están en vigor:
 backup.what: Estado, configuración y archivos Lua, sin los secretos de las claves
 backup.download: Descargar
@@ -180,8 +177,6 @@ event: {who}: evento {event}
 any_event: {who}: cualquier evento
 at: A las {time}
 cron: Según la expresión {expression} ({zone})
-sunrise: Al amanecer
-sunset: Al atardecer
 interval: Cada {duration}
 variable: Variable {name}
 timer: El temporizador {name} termina
@@ -230,10 +225,7 @@ last_success: Última respuesta {time}
 figures: La central
 events: Sucesos
 log: Registro
-keys: Claves
-hooks: Hooks
 discovery: Dispositivos en la red
-backup: Copia de seguridad
 page: Esta página
 role: tu clave puede: {role}
 forget: Olvidar la clave
@@ -457,7 +449,6 @@ about.what: Versión, memoria, tarjeta SD y reloj
 diagnostics: Diagnóstico
 diagnostics.what: Registro y eventos en directo
 add: Añadir un dispositivo
-add.what: De la red o por su dirección
 [look]
 scheme: Colores
 auto: Como el dispositivo
@@ -606,6 +597,5 @@ virtual: Dispositivos virtuales
 what: Copiar: {name}
 done: Copiado: {name}
 [alias]
-label: Id corta
 offer: Dale también una id corta: las automatizaciones pueden usarla en vez de la larga.
 `;

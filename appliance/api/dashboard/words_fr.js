@@ -25,7 +25,6 @@ scenes: Scènes
 groups: Groupes
 rooms: Pièces
 automations: Automatisations
-scripts: Scripts
 outcome: Faits : {done} sur {all}
 nothing: Rien pour l’instant.
 broken: Ceci ne peut pas être affiché.
@@ -40,8 +39,6 @@ period.day: Jour
 period.week: Semaine
 period.month: Mois
 period.year: Année
-files.faults: Erreurs : {count} ; rien n’a changé
-files.loaded: Chargés : {count}, sans erreur
 files.wrong: Erreurs dans des fichiers Lua : {count}. En l’état, ces fichiers ne s’appliquent pas :
 backup.what: État, configuration et fichiers Lua, sans les secrets des clés
 backup.download: Télécharger
@@ -180,8 +177,6 @@ event: {who} : événement {event}
 any_event: {who} : n’importe quel événement
 at: À {time}
 cron: Selon l’expression {expression} ({zone})
-sunrise: Au lever du soleil
-sunset: Au coucher du soleil
 interval: Toutes les {duration}
 variable: Variable {name}
 timer: Le minuteur {name} se termine
@@ -230,10 +225,7 @@ last_success: Dernière réponse {time}
 figures: La centrale
 events: Événements
 log: Journal
-keys: Clés
-hooks: Hooks
 discovery: Appareils du réseau
-backup: Sauvegarde
 page: Cette page
 role: ta clé permet : {role}
 forget: Oublier la clé
@@ -457,7 +449,6 @@ about.what: Version, mémoire, carte SD et horloge
 diagnostics: Diagnostic
 diagnostics.what: Journal et événements en direct
 add: Ajouter un appareil
-add.what: Depuis le réseau ou par son adresse
 [look]
 scheme: Couleurs
 auto: Comme l’appareil
@@ -606,6 +597,5 @@ virtual: Appareils virtuels
 what: Copier : {name}
 done: Copié : {name}
 [alias]
-label: Id court
 offer: Donne-lui aussi un id court : les automatisations peuvent l’utiliser au lieu du long.
 `;

@@ -25,7 +25,6 @@ scenes: Scene
 groups: Gruppi
 rooms: Stanze
 automations: Automazioni
-scripts: Script
 outcome: Eseguiti: {done} di {all}
 nothing: Ancora niente.
 broken: Non si può mostrare.
@@ -40,8 +39,6 @@ period.day: Giorno
 period.week: Settimana
 period.month: Mese
 period.year: Anno
-files.faults: Errori: {count}; nulla è cambiato
-files.loaded: Caricati: {count}, nessun errore
 files.wrong: Errori in file Lua: {count}. Così questi file non sono in vigore:
 backup.what: Stato, configurazione e file Lua, senza i segreti delle chiavi
 backup.download: Scarica
@@ -180,8 +177,6 @@ event: {who}: evento {event}
 any_event: {who}: qualsiasi evento
 at: Alle {time}
 cron: Secondo l’espressione {expression} ({zone})
-sunrise: All’alba
-sunset: Al tramonto
 interval: Ogni {duration}
 variable: Variabile {name}
 timer: Il timer {name} finisce
@@ -230,10 +225,7 @@ last_success: Ultima risposta {time}
 figures: La centrale
 events: Eventi
 log: Registro
-keys: Chiavi
-hooks: Hook
 discovery: Dispositivi nella rete
-backup: Backup
 page: Questa pagina
 role: la tua chiave può: {role}
 forget: Dimentica la chiave
@@ -457,7 +449,6 @@ about.what: Versione, memoria, scheda SD e orologio
 diagnostics: Diagnostica
 diagnostics.what: Registro ed eventi in diretta
 add: Aggiungere un dispositivo
-add.what: Dalla rete o dall’indirizzo
 [look]
 scheme: Colori
 auto: Come il dispositivo
@@ -606,6 +597,5 @@ virtual: Dispositivi virtuali
 what: Copiare: {name}
 done: Copiato: {name}
 [alias]
-label: Id breve
 offer: Dagli anche un id breve: le automazioni possono usarlo al posto di quello lungo.
 `;

@@ -25,7 +25,6 @@ scenes: Scènes
 groups: Groepen
 rooms: Kamers
 automations: Automatiseringen
-scripts: Scripts
 outcome: {done} van {all} gedaan
 nothing: Nog niets.
 broken: Dit kan niet worden getoond.
@@ -40,8 +39,6 @@ period.day: Dag
 period.week: Week
 period.month: Maand
 period.year: Jaar
-files.faults: Fouten: {count}; er is niets veranderd
-files.loaded: Geladen: {count}, geen fouten
 files.wrong: Fouten in Lua-bestanden: {count}. Zo zijn deze bestanden niet van kracht:
 backup.what: Toestand, configuratie en Lua-bestanden, zonder de geheimen van de sleutels
 backup.download: Downloaden
@@ -180,8 +177,6 @@ event: {who}: gebeurtenis {event}
 any_event: {who}: een willekeurige gebeurtenis
 at: Om {time}
 cron: Volgens de expressie {expression} ({zone})
-sunrise: Bij zonsopkomst
-sunset: Bij zonsondergang
 interval: Elke {duration}
 variable: Variabele {name}
 timer: De timer {name} loopt af
@@ -230,10 +225,7 @@ last_success: Laatste antwoord {time}
 figures: De centrale
 events: Gebeurtenissen
 log: Logboek
-keys: Sleutels
-hooks: Hooks
 discovery: Apparaten in het netwerk
-backup: Reservekopie
 page: Deze pagina
 role: je sleutel mag: {role}
 forget: Sleutel vergeten
@@ -457,7 +449,6 @@ about.what: Versie, geheugen, SD-kaart en klok
 diagnostics: Diagnose
 diagnostics.what: Logboek en live gebeurtenissen
 add: Een apparaat toevoegen
-add.what: Uit het netwerk of via het adres
 [look]
 scheme: Kleuren
 auto: Zoals het apparaat
@@ -606,6 +597,5 @@ virtual: Virtuele apparaten
 what: Kopiëren: {name}
 done: Gekopieerd: {name}
 [alias]
-label: Korte id
 offer: Geef het ook een korte id: automatiseringen kunnen die gebruiken in plaats van de lange.
 `;

@@ -25,7 +25,6 @@ scenes: Sceny
 groups: Grupy
 rooms: Pokoje
 automations: Automatyzacje
-scripts: Skrypty
 outcome: Wykonano {done} z {all}
 nothing: Jeszcze nic.
 broken: Nie można tego pokazać.
@@ -40,8 +39,6 @@ period.day: Dzień
 period.week: Tydzień
 period.month: Miesiąc
 period.year: Rok
-files.faults: Błędy: {count}; nic się nie zmieniło
-files.loaded: Wczytano: {count}, bez błędów
 files.wrong: Błędy w plikach Lua: {count}; w tej postaci nie obowiązują:
 backup.what: Stan, konfiguracja i pliki Lua, bez sekretów kluczy
 backup.download: Pobierz
@@ -53,7 +50,7 @@ presence.true: Obecny
 presence.false: Nieobecny
 label.own: {name} (własne)
 away: {state} od {time}
-away.hint: Sprawdź, czy ma zasilanie i jest w zasięgu. Poniżej to, co pokazało ostatnio.
+away.hint: Sprawdź, czy ma zasilanie i jest w zasięgu. Poniżej są ostatnie wartości.
 code: Kod
 code.ask: {name} wymaga kodu.
 search: Szukaj urządzeń i pokoi
@@ -119,7 +116,7 @@ no_history: W tym czasie nic nie zapisano.
 compare: Porównaj
 by_day: {attribute} według dni
 by_month: {attribute} według miesięcy
-hours: Starsze niż pamięć centrali: godziny ze średnią, najniższą i najwyższą wartością.
+hours: Starsze wartości: średnia i zakres na godzinę.
 picture: {attribute}, wartości: {count}
 no_picture: Nie przyszedł jeszcze żaden obraz.
 still: Obraz: {name}
@@ -180,8 +177,6 @@ event: {who}: zdarzenie {event}
 any_event: {who}: dowolne zdarzenie
 at: O {time}
 cron: Według wyrażenia {expression} ({zone})
-sunrise: O wschodzie słońca
-sunset: O zachodzie słońca
 interval: Co {duration}
 variable: Zmienna {name}
 timer: Minutnik {name} kończy się
@@ -230,10 +225,7 @@ last_success: Ostatnia odpowiedź {time}
 figures: Centrala
 events: Zdarzenia
 log: Dziennik
-keys: Klucze
-hooks: Hooki
 discovery: Urządzenia w sieci
-backup: Kopia zapasowa
 page: Ta strona
 role: twój klucz pozwala: {role}
 forget: Zapomnij klucz
@@ -457,7 +449,6 @@ about.what: Wersja, pamięć, karta SD i zegar
 diagnostics: Diagnostyka
 diagnostics.what: Dziennik i bieżące zdarzenia
 add: Dodaj urządzenie
-add.what: Z sieci albo po adresie
 [look]
 scheme: Kolory
 auto: Jak urządzenie
@@ -606,6 +597,5 @@ virtual: Urządzenia wirtualne
 what: Kopiuj: {name}
 done: Skopiowano: {name}
 [alias]
-label: Krótki id
 offer: Nadaj też krótki id: automatyzacje mogą go używać zamiast długiego.
 `;

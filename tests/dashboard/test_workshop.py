@@ -3,12 +3,13 @@ simulation of the next day."""
 
 from __future__ import annotations
 
+import asyncio
 import re
 import shutil
 from pathlib import Path
 
 import pytest
-from playwright.async_api import Browser, Page, expect
+from playwright.async_api import Browser, Page, Route, expect
 
 from appliance.adapters.elgato_lights.simulator import LightSimulator
 from tests.adapters.lua_kinds.simulators import ShellyTwo, Tasmota
@@ -265,6 +266,38 @@ async def test_a_recipe_becomes_an_automation(browser: Browser, tmp_path: Path) 
         await expect(page.get_by_role("heading", level=1)).to_have_text("Desk at seven")
         text = (tmp_path / "config" / "automations" / "desk_at_seven.lua").read_text()
         assert 'local at = "06:45"' in text and f'local lamp = "{LIGHT}"' in text
+
+
+async def test_a_slow_recipe_and_a_new_automation_are_awaited(browser: Browser, tmp_path: Path) -> None:
+    folder = tmp_path / "config" / "recipes"
+    folder.mkdir(parents=True)
+    (folder / "wake.lua").write_text(RECIPE)
+    async with open_app(root=tmp_path) as app, visiting(browser, app) as visit:
+        page, heading = visit.page, visit.page.get_by_role("heading", level=1)
+        recipes, home = asyncio.Event(), asyncio.Event()
+
+        async def delay(route: Route) -> None:
+            await (recipes if route.request.url.endswith("/recipes") else home).wait()
+            await route.continue_()
+
+        await page.route("**/recipes", delay)
+        await visit.open("#/new/wake")
+        await expect(heading).to_have_text("New")
+        await expect(page.locator("main")).to_contain_text("…")
+        await expect(page.get_by_role("textbox")).to_have_count(0)
+        recipes.set()
+        await expect(heading).to_have_text("Wake")
+        await page.get_by_label("Name").fill("Desk")
+        await page.get_by_label("The lamp").select_option("Simulated light")
+        await page.route(re.compile(r"/(overview|automations\?)"), delay)
+        async with page.expect_response(re.compile(r"/why\?id=desk$")):
+            await page.get_by_role("button", name="Create").click()
+        await expect(heading).to_have_text("desk")
+        await expect(page.locator("main")).to_contain_text("…")
+        home.set()
+        await expect(heading).to_have_text("Desk")
+        await visit.go("automations/nothing")
+        await expect(heading).to_have_text("This automation does not exist.")
 
 
 async def test_the_warnings_of_a_saved_recipe_are_shown(browser: Browser, tmp_path: Path) -> None:

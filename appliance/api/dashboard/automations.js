@@ -85,12 +85,17 @@ function AutomationPage({ id, onRun }) {
 	const { last_run: lastRun, status } = automation ?? {};
 	const path = pathOf({ id });
 	const history = useRefreshed(() => inTurn(() => get(`${path}/history?limit=20`)));
-	const why = useRefreshed(() => inTurn(() => get(`why?id=${segment(id)}`)));
+	const why = useRefreshed(() => inTurn(() => get(`why?id=${segment(id)}`)), Boolean(automation));
 	const next = useLoaded(() => inTurn(() => get(`${path}/next`)), [status, why.data]);
 	const back = a({ class: "back", href: "#/automations" }, icon("back"), t("nav.automations"));
 	const stated = why.data?.automation;
 	const reasons = card(why.error ? empty(why.error) : stated ? statedAs(stated) : sentences(why.data?.summary));
-	if (!automation) return [back, h1({ tabindex: "-1" }, t("automation.gone")), p(id), reasons];
+	if (!automation) {
+		// the hub knows a new automation before the page does
+		const isExpected = !why.error && (!why.data || (stated && why.data.id === id));
+		const heading = (text) => div({ class: "heading" }, icon("automations"), h1({ tabindex: "-1", dir: "auto", class: "title" }, text));
+		return isExpected ? [back, heading(id), empty("…")] : [back, heading(t("automation.gone")), p(id), reasons];
+	}
 	const target = targetOf(automation);
 	const entries = history.data?.entries ?? [];
 	const run = async () => {

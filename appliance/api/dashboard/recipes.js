@@ -57,7 +57,8 @@ function Recipes({ id }) {
 	const [typed, setTyped] = useState("");
 	const back = a({ class: "back", href: id ? "#/new" : "#/automations" }, icon("back"), t(id ? "new.title" : "nav.automations"));
 	const recipe = data?.recipes.find((each) => each.id === id);
-	if (recipe) return [back, use(RecipeForm, { key: id, recipe })];
+	if (recipe || (id && !data)) return [back, h1({ tabindex: "-1" }, recipe?.name ?? t("new.title")),
+		recipe ? use(RecipeForm, { key: id, recipe }) : empty(error ?? "…")];
 	const start = (kind) => () => act("new", kind, async () => {
 		const name = typed.trim() || t(`new.${kind}_name`);
 		const file = await freeFile(kind, name);
@@ -75,7 +76,7 @@ function Recipes({ id }) {
 		titled(t("new.recipes"), card(byName(data?.recipes ?? []).map(({ id: each, name, description, kind }) =>
 			a({ key: each, class: "entry", href: `#/new/${segment(each)}` },
 			icon(kind === "scene" ? "scene" : "recipe"), span({ class: "title" }, strong(name), small(description)), icon("forth"))),
-		error && empty(error), data?.recipes.length === 0 && empty(t("nothing")))),
+		!data && empty(error ?? "…"), data?.recipes.length === 0 && empty(t("nothing")))),
 	];
 }
 
@@ -113,7 +114,6 @@ function RecipeForm({ recipe }) {
 		});
 	};
 	return [
-		h1({ tabindex: "-1" }, preset),
 		p(description),
 		form({ class: "card form", onsubmit: send },
 			label(span(t("new.name")), input({ type: "text", value: name, maxlength: "200", oninput: ({ target: { value } }) => setName(value) })),

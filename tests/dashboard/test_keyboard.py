@@ -133,6 +133,13 @@ async def test_one_control_of_each_kind_works_with_the_keyboard(browser: Browser
         await expect(page.get_by_role("searchbox")).to_be_focused()
         await page.keyboard.type("lamp 17")
         await expect(page.locator("article.tile")).to_have_count(1)
+        await page.keyboard.press("Enter")
+        await expect(page.get_by_role("dialog", name="Lamp 17", exact=True)).to_be_visible()
+        await page.keyboard.press("Escape")
+        await expect(page.get_by_role("dialog")).to_have_count(0)
+        await page.get_by_role("searchbox").fill("lamp 1")
+        await page.keyboard.press("Enter")  # several devices
+        assert page.url.rstrip("#/").endswith("/dashboard")
         await page.keyboard.press("Escape")
         await expect(page.get_by_role("searchbox")).to_have_count(0)
 

@@ -10,7 +10,7 @@ import { obviousOf } from "./appearance.js";
 import { favourites, flip, inOrder, isIn, orderedRooms, reorder } from "./preferences.js";
 import { act, changed, mayAdmin, mayWrite, note, signOfChanges, state } from "./store.js";
 import { Devices, hasTile, inUse, Summary } from "./summary.js";
-import { tile, tiles } from "./tiles.js";
+import { sheetOf, tile, tiles } from "./tiles.js";
 import { Button, called, card, empty, errorLine, HUB_LANGUAGE, iconButton, outcomes, row, safeModeReason, titled } from "./ui.js";
 import { doing, labelOf, nameOf, word } from "./values.js";
 import { t } from "./words.js";
@@ -120,9 +120,11 @@ export function search(text) {
 function Search() {
 	const ref = useRef();
 	useEffect(() => ref.current.focus(), []);
-	const wanted = sought(state.search.trim());
 	const rooms = orderedRooms();
+	const hits = find(state.search);
 	const onkeydown = (event) => {
+		const hits = find(state.search);
+		if (event.key === "Enter" && hits?.length === 1) location.hash = sheetOf(hits[0]);
 		if (event.key !== "Escape") return;
 		event.preventDefault(); // the browser would only clear the field
 		search(null);
@@ -134,7 +136,7 @@ function Search() {
 			input({ ref, type: "search", "aria-label": t("search"), placeholder: t("search"), autocomplete: "off", value: state.search,
 				onkeydown, oninput: ({ target }) => search(target.value) }),
 			iconButton("close", t("search.close"), () => search(null))),
-		wanted ? found(wanted) : rooms.length > 0 && titled(t("rooms"), div({ class: "strip wrap" },
+		hits ? titled(t("search.found", { count: hits.length }), hits.length ? tiles(hits) : empty(t("search.none"))) : rooms.length > 0 && titled(t("rooms"), div({ class: "strip wrap" },
 			rooms.map(({ id, name }) => a({ key: id, class: "button", dir: "auto", href: `#/room/${segment(id)}` }, name)))),
 	];
 }
@@ -142,12 +144,13 @@ function Search() {
 // Normalise a text for a search: `kuche` finds Küche, and `lazienka` finds Łazienka.
 const sought = (text) => text.normalize("NFKD").replace(/[\u0300-\u036f]/g, "").toLowerCase().replaceAll("ł", "l").replaceAll("ß", "ss");
 
-function found(wanted) {
-	const text = (device) => sought(`${nameOf(device)} ${device.id} ${device.alias ?? ""} ${state.rooms.get(device.room_id)?.name ?? ""}`);
-	const having = (parts) => [...state.devices.values()].filter((device) => parts.every((part) => text(device).includes(part)));
+function find(text) {
+	const wanted = sought(text.trim());
+	if (!wanted) return null;
+	const textOf = (device) => sought(`${nameOf(device)} ${device.id} ${device.alias ?? ""} ${state.rooms.get(device.room_id)?.name ?? ""}`);
+	const having = (parts) => [...state.devices.values()].filter((device) => parts.every((part) => textOf(device).includes(part)));
 	const exact = having([wanted]);
-	const devices = exact.length ? exact : having(wanted.split(/\s+/));
-	return titled(t("search.found", { count: devices.length }), devices.length ? tiles(devices) : empty(t("search.none")));
+	return exact.length ? exact : having(wanted.split(/\s+/));
 }
 
 async function run(scene) {

@@ -326,6 +326,38 @@ async def test_a_read_key_shows_everything_without_forbidden_buttons(browser: Br
         assert visit.asked("/diagnostics") == visit.asked("/auth/keys") == 0
 
 
+async def test_the_settings_describe_only_what_the_key_can_see(browser: Browser, shared: App) -> None:
+    async with visiting(browser, shared) as visit:
+        entries = visit.page.locator("main a.entry")
+        await visit.open("#/settings")
+        await expect(entries.filter(has_text="Find, add, and pair")).to_have_count(1)
+        await expect(entries.filter(has_text="Log and live events")).to_have_count(1)
+        await visit.page.evaluate("localStorage.clear()")
+        await visit.page.goto("about:blank")
+        await visit.open("#/settings", token=READER.text)
+        await expect(entries.filter(has_text="Live events")).to_have_count(1)
+        contents = await entries.locator("small").all_inner_texts()
+        assert {"Adapters", "Version", "Live events"} < set(contents)
+
+
+async def test_the_rule_for_a_typed_id_is_shown_and_the_hub_explains_a_mistake(browser: Browser) -> None:
+    async with open_app() as app, visiting(browser, app) as visit:
+        page = visit.page
+        await visit.open("#/settings/rooms")
+        await page.get_by_role("button", name="Rename Simulated light").click()
+        await expect(page.locator("main .hint")).to_have_text("Use a-z, 0-9, and _, and begin with a letter.")
+        await page.get_by_role("textbox", name="Short id").fill("Desk Lamp")
+        await page.keyboard.press("Enter")
+        await expect(page.get_by_role("alert")).to_contain_text("must begin with a letter a-z")
+        await visit.go("settings/add")
+        name = page.get_by_label("Name of the section")
+        await expect(page.locator("label", has=name)).to_contain_text("Use a-z, 0-9, and _")
+        await name.fill("My broker")
+        await page.get_by_label("Host name").fill("127.0.0.1")
+        await page.get_by_role("button", name="Add", exact=True).click()
+        await expect(page.get_by_role("alert")).to_contain_text("My broker")
+
+
 HOME = """
 [adapters.virtual]
 [[adapters.virtual.devices]]

@@ -154,8 +154,9 @@ function SectionForm({ kind, name: preset, section, version, known = [], onDone 
 	const [usual, rare] = [false, true].map((isRare) => kind.settings.filter((each) => each.is_rare === isRare));
 	return form({ class: "form", onsubmit: send },
 		usual.map(field),
-		!section && label(span(t("add.section")), input({ type: "text", value: name, pattern: "[a-z0-9_]{1,128}", required: true,
-			oninput: ({ target: { value } }) => setName(value) })),
+		!section && label(span(t("add.section")), input({ type: "text", value: name, maxlength: "128", required: true,
+			autocapitalize: "off", autocomplete: "off", spellcheck: "false", oninput: ({ target: { value } }) => setName(value) }),
+			small({ class: "hint" }, t("alias.rule"))),
 		rare.length > 0 && details(summary(t("add.more")), div({ class: "form" }, rare.map(field))),
 		errorLine(target),
 		trial && use(TrialResult, { trial }),
@@ -180,5 +181,5 @@ function SettingField({ setting, text, isKept, onType }) {
 	const sample = isKept ? t("add.kept") : String(preset ?? example ?? /"(\w+:\/\/[^"]+)"/.exec(description)?.[1] ?? "");
 	return label(title, input({ type: isSecret ? "password" : isNumber ? "number" : "text", value: text, placeholder: sample, required: isRequired && !isKept,
 		min: isNumber && min, max: isNumber && max, step: isNumber && (type === "integer" ? "1" : "any"),
-		autocomplete: isSecret ? "new-password" : "off", spellcheck: "false", oninput: typed }), hint);
+		autocomplete: isSecret ? "new-password" : "off", autocapitalize: "off", spellcheck: "false", oninput: typed }), hint);
 }

@@ -27,7 +27,9 @@ export function Alias({ device, isOffered, onDone }) {
 	});
 	return card(isOffered && p(t("alias.offer")),
 		use(Field, { key: String(isOffered), label: t("fact.alias"), action: t("save"),
-			initial: alias ?? (isOffered ? idFor(nameOf(device), taken) : ""), canBeEmpty: true, maxlength: "64", pattern: "[a-z][a-z0-9_]*", onSend: save }),
+			initial: alias ?? (isOffered ? idFor(nameOf(device), taken) : ""), canBeEmpty: true, maxlength: "64",
+			title: t("alias.rule"), autocapitalize: "off", spellcheck: "false", onSend: save }),
+		p({ class: "hint" }, t("alias.rule")),
 		errorLine(target));
 }
 

@@ -24,17 +24,17 @@ const LOOPBACK = /^(localhost|127\.[\d.]+|\[::1\])$/;
 const ROLES = ["read", "write", "admin", "automation"];
 
 // The pages of the settings, in the order of the list. Only keys with the role admin see the pages
-// for admins.
+// for admins. To other keys, `rest` names the content that they see.
 const PAGES = {
-	devices: { symbol: "adapters", draw: () => [use(Adapters), mayAdmin() && [use(Discovery), use(AddPage)]] },
+	devices: { symbol: "adapters", rest: "box.adapters", draw: () => [use(Adapters), mayAdmin() && [use(Discovery), use(AddPage)]] },
 	add: { symbol: "add", isForAdmin: true, isHidden: true, draw: () => [use(Discovery), use(AddPage)] },
 	rooms: { symbol: "group", draw: () => use(Arrange) },
 	keys: { symbol: "keys", isForAdmin: true, draw: () => use(Keys) },
 	hooks: { symbol: "hooks", isForAdmin: true, draw: () => use(Hooks) },
 	backup: { symbol: "backup", isForAdmin: true, draw: () => use(Backup) },
 	look: { symbol: "look", draw: () => use(Look) },
-	about: { symbol: "about", draw: () => [mayAdmin() && use(Figures), use(ThisPage)] },
-	diagnostics: { symbol: "diagnostics", draw: () => [mayAdmin() && use(Log), use(Events)] },
+	about: { symbol: "about", rest: "figure.version", draw: () => [mayAdmin() && use(Figures), use(ThisPage)] },
+	diagnostics: { symbol: "diagnostics", rest: "box.events", draw: () => [mayAdmin() && use(Log), use(Events)] },
 };
 
 export function Settings({ id }) {
@@ -44,9 +44,9 @@ export function Settings({ id }) {
 	const page = found.find(([name]) => name === id)?.[1];
 	if (page) return [a({ class: "back", href: "#/settings" }, icon("back"), t("nav.settings")), h1({ tabindex: "-1" }, t(`settings.${id}`)), page.draw()];
 	return [div({ class: "heading" }, h1({ tabindex: "-1" }, t("nav.settings"))), use(Changes),
-		card(found.filter(([, { isHidden }]) => !isHidden).map(([name, { symbol }]) =>
+		card(found.filter(([, { isHidden }]) => !isHidden).map(([name, { symbol, rest }]) =>
 			a({ key: name, class: "entry", href: `#/settings/${name}` }, icon(symbol),
-				span({ class: "title" }, strong(t(`settings.${name}`)), small(t(`settings.${name}.what`))), icon("forth"))))];
+				span({ class: "title" }, strong(t(`settings.${name}`)), small(t(rest && !mayAdmin() ? rest : `settings.${name}.what`))), icon("forth"))))];
 }
 
 // Changes of the configuration that are not active yet, and how to activate them.

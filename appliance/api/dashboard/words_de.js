@@ -445,7 +445,7 @@ backup.what: Alles als eine Datei herunterladen
 look: Aussehen und Sprache
 look.what: In diesem Browser
 about: Über die Zentrale
-about.what: Version, Speicher, SD-Karte und Uhr
+about.what: Version, Speicher und SD-Karte
 diagnostics: Diagnose
 diagnostics.what: Protokoll und laufende Ereignisse
 add: Gerät hinzufügen
@@ -597,5 +597,6 @@ virtual: Virtuelle Geräte
 what: Kopieren: {name}
 done: Kopiert: {name}
 [alias]
+rule: Erlaubt sind a-z, 0-9 und _; am Anfang steht ein Buchstabe.
 offer: Gib ihm auch eine kurze Kennung: Automationen können sie statt der langen nutzen.
 `;

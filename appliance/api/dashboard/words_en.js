@@ -328,7 +328,7 @@ backup.what: Download everything as one file
 look: Appearance and language
 look.what: In this browser
 about: About
-about.what: Version, memory, SD card, and clock
+about.what: Version, memory, and SD card
 diagnostics: Diagnostics
 diagnostics.what: Log and live events
 add: Add a device
@@ -480,5 +480,6 @@ virtual: Virtual devices
 what: Copy: {name}
 done: Copied: {name}
 [alias]
+rule: Use a-z, 0-9, and _, and begin with a letter.
 offer: Give it a short id too: automations can use it instead of the long one.
 `;

@@ -445,7 +445,7 @@ backup.what: Descargar todo en un archivo
 look: Aspecto e idioma
 look.what: De este navegador
 about: Acerca de
-about.what: Versión, memoria, tarjeta SD y reloj
+about.what: Versión, memoria y tarjeta SD
 diagnostics: Diagnóstico
 diagnostics.what: Registro y eventos en directo
 add: Añadir un dispositivo
@@ -597,5 +597,6 @@ virtual: Dispositivos virtuales
 what: Copiar: {name}
 done: Copiado: {name}
 [alias]
+rule: Usa a-z, 0-9 y _, y empieza con una letra.
 offer: Dale también una id corta: las automatizaciones pueden usarla en vez de la larga.
 `;

@@ -445,7 +445,7 @@ backup.what: Tout télécharger en un fichier
 look: Apparence et langue
 look.what: De ce navigateur
 about: À propos
-about.what: Version, mémoire, carte SD et horloge
+about.what: Version, mémoire et carte SD
 diagnostics: Diagnostic
 diagnostics.what: Journal et événements en direct
 add: Ajouter un appareil
@@ -597,5 +597,6 @@ virtual: Appareils virtuels
 what: Copier : {name}
 done: Copié : {name}
 [alias]
+rule: Utilise a-z, 0-9 et _, et commence par une lettre.
 offer: Donne-lui aussi un id court : les automatisations peuvent l’utiliser au lieu du long.
 `;

@@ -445,7 +445,7 @@ backup.what: Scaricare tutto in un file
 look: Aspetto e lingua
 look.what: Di questo browser
 about: Informazioni
-about.what: Versione, memoria, scheda SD e orologio
+about.what: Versione, memoria e scheda SD
 diagnostics: Diagnostica
 diagnostics.what: Registro ed eventi in diretta
 add: Aggiungere un dispositivo
@@ -597,5 +597,6 @@ virtual: Dispositivi virtuali
 what: Copiare: {name}
 done: Copiato: {name}
 [alias]
+rule: Usa a-z, 0-9 e _, e inizia con una lettera.
 offer: Dagli anche un id breve: le automazioni possono usarlo al posto di quello lungo.
 `;

@@ -445,7 +445,7 @@ backup.what: Alles als één bestand downloaden
 look: Uiterlijk en taal
 look.what: Van deze browser
 about: Over de centrale
-about.what: Versie, geheugen, SD-kaart en klok
+about.what: Versie, geheugen en SD-kaart
 diagnostics: Diagnose
 diagnostics.what: Logboek en live gebeurtenissen
 add: Een apparaat toevoegen
@@ -597,5 +597,6 @@ virtual: Virtuele apparaten
 what: Kopiëren: {name}
 done: Gekopieerd: {name}
 [alias]
+rule: Gebruik a-z, 0-9 en _, en begin met een letter.
 offer: Geef het ook een korte id: automatiseringen kunnen die gebruiken in plaats van de lange.
 `;

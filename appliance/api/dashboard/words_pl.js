@@ -445,7 +445,7 @@ backup.what: Pobierz wszystko jako jeden plik
 look: Wygląd i język
 look.what: Tej przeglądarki
 about: O centrali
-about.what: Wersja, pamięć, karta SD i zegar
+about.what: Wersja, pamięć i karta SD
 diagnostics: Diagnostyka
 diagnostics.what: Dziennik i bieżące zdarzenia
 add: Dodaj urządzenie
@@ -597,5 +597,6 @@ virtual: Urządzenia wirtualne
 what: Kopiuj: {name}
 done: Skopiowano: {name}
 [alias]
+rule: Użyj a-z, 0-9 i _, i zacznij od litery.
 offer: Nadaj też krótki id: automatyzacje mogą go używać zamiast długiego.
 `;

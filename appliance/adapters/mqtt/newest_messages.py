@@ -12,6 +12,10 @@ from appliance.errors import Invalid
 MAX_REMEMBERED_BYTES = 6 * 1024 * 1024
 """Maximum total size of the stored messages."""
 
+MAX_SMALL_BYTES = 1024
+"""Maximum size of a small message. Larger messages are forgotten first, because the state of a bridge is small, is
+often sent only once, and decides whether all devices of the bridge are available."""
+
 MAX_UNREAD = 100
 """Maximum number of stored messages at topics that no device reads. After each rebuild of devices, older messages are
 forgotten."""
@@ -25,11 +29,13 @@ _HUB_STATE = re.compile(r"lares/[^/]+/devices/[^/]+/state")
 class NewestMessages:
     """The newest message of each topic, and the newest version of each state of another hub.
 
-    Beyond the limits, the oldest messages and all versions are forgotten.
+    Beyond the limits, the oldest messages above `MAX_SMALL_BYTES`, then the oldest of all, and all versions are
+    forgotten.
     """
 
     def __init__(self) -> None:
         self._by_topic: dict[str, Received] = {}
+        self._large: dict[str, None] = {}  # topics of messages above `MAX_SMALL_BYTES`
         self._bytes = 0
         self._versions: dict[str, tuple[int, int]] = {}
         self._outdated: dict[str, set[str]] = {}  # keys of entities by topic
@@ -53,24 +59,27 @@ class NewestMessages:
         return key in self._outdated.get(topic, ())
 
     def add(self, received: Received) -> None:
-        self._outdated.pop(received.topic, None)
-        older = self._by_topic.pop(received.topic, None)
-        self._bytes += received.size - (0 if older is None else older.size)
+        self._remove(received.topic)
+        self._bytes += received.size
         self._by_topic[received.topic] = received
+        if received.size > MAX_SMALL_BYTES:
+            self._large[received.topic] = None
         while self._bytes > MAX_REMEMBERED_BYTES:
-            oldest = next(iter(self._by_topic))
-            self._outdated.pop(oldest, None)
-            self._bytes -= self._by_topic.pop(oldest).size
+            self._remove(next(iter(self._large or self._by_topic)))
 
     def forget(self, topics: Iterable[str]) -> Iterator[None]:
         """Forget these topics in steps, and release the memory of their entries."""
         for topic in topics:
-            if (received := self._by_topic.pop(topic, None)) is not None:
-                self._bytes -= received.size
+            self._remove(topic)
             self._versions.pop(topic, None)
-            self._outdated.pop(topic, None)
             yield
         self._by_topic = dict(self._by_topic)  # a dictionary shrinks only when it is copied
+
+    def _remove(self, topic: str) -> None:
+        if (received := self._by_topic.pop(topic, None)) is not None:
+            self._bytes -= received.size
+            self._large.pop(topic, None)
+        self._outdated.pop(topic, None)
 
     def is_outdated(self, message: Message) -> bool:
         """Return whether a newer state of the other hub's device has already arrived. A cluster of brokers can

@@ -20,7 +20,13 @@ from appliance.adapters.mqtt.announcements.announcement import MAX_DISCOVERY_BYT
 from appliance.adapters.mqtt.announcements.announcement_store import MAX_CONFIGS_BYTES
 from appliance.adapters.mqtt.announcements.home_assistant_announcements import parse_announcements
 from appliance.adapters.mqtt.messages import MAX_JSON_DEPTH, Message, Received, parse_payload
-from appliance.adapters.mqtt.newest_messages import MAX_REMEMBERED_BYTES, MAX_UNREAD, MAX_VERSIONS, NewestMessages
+from appliance.adapters.mqtt.newest_messages import (
+    MAX_REMEMBERED_BYTES,
+    MAX_SMALL_BYTES,
+    MAX_UNREAD,
+    MAX_VERSIONS,
+    NewestMessages,
+)
 from appliance.adapters.mqtt.refusals import MAX_REFUSED, Refusal
 from appliance.adapters.mqtt.reports import MAX_REPORTED, MORE_FAULTS, FaultReports
 from appliance.adapters.mqtt.subscriptions import Subscriptions
@@ -211,6 +217,33 @@ async def test_endless_topics_below_a_wildcard_fill_no_memory(clock: VirtualCloc
     for number in range(MAX_VERSIONS + 10):
         receive(loop, f"lares/a/devices/{number}/state", b'{"boot": 1, "seq": 1}')
     assert len(loop.processor._newest._versions) <= MAX_VERSIONS
+
+
+async def test_large_messages_do_not_make_a_device_of_a_bridge_unavailable(clock: VirtualClock) -> None:
+    """A bridge publishes its state only once, and a new announcement needs this state."""
+    loop, size = message_loop(clock), 128 * 1024
+    keys = {"availability_topic": "bridge/state"}
+    announce(loop, config("sensor", **keys))
+    receive(loop, "bridge/state", b"online", is_retained=True)
+    for number in range(2 * MAX_REMEMBERED_BYTES // size):
+        receive(loop, f"a/{number}", b"x" * size)
+    announce(loop, config("sensor", name="new", **keys))
+    assert loop.announced.devices["mqtt:x"].is_available
+
+
+def test_the_oldest_small_messages_are_forgotten_after_all_large_messages() -> None:
+    newest, count = NewestMessages(), 2 * MAX_REMEMBERED_BYTES // MAX_SMALL_BYTES
+    newest.add(Received("large", b"x" * MAX_SMALL_BYTES, is_retained=False))
+    for number in range(count):
+        newest.add(Received(f"{number:06}", b"x" * (MAX_SMALL_BYTES // 2), is_retained=False))
+    topics = [each.topic for each in newest.list()]
+    assert topics == [f"{number:06}" for number in range(count - len(topics), count)]
+    assert 0 <= MAX_REMEMBERED_BYTES - sum(each.size for each in newest.list()) < MAX_SMALL_BYTES
+    deque(newest.forget(topics), maxlen=0)
+    newest.add(Received("large", b"x" * MAX_SMALL_BYTES, is_retained=False))
+    newest.add(Received("large", b"x", is_retained=False))
+    newest.add(Received("all", b"x" * MAX_REMEMBERED_BYTES, is_retained=False))
+    assert [each.topic for each in newest.list()] == ["large"]
 
 
 def test_removed_devices_leave_few_topics_in_memory() -> None:

@@ -32,3 +32,10 @@ class RequestCounts:
             which = method, route
             self.times.setdefault(which, [0] * (len(BUCKETS_SECS) + 1))[bisect_left(BUCKETS_SECS, seconds)] += 1
             self.seconds[which] = self.seconds.get(which, 0.0) + seconds
+
+    def copy(self) -> RequestCounts:
+        """Return a copy for another thread, because a request can be counted at any time."""
+        copied = RequestCounts()
+        copied.counts, copied.seconds = self.counts.copy(), self.seconds.copy()
+        copied.times = {which: times.copy() for which, times in self.times.items()}
+        return copied

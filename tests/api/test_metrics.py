@@ -10,6 +10,7 @@ import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from appliance.api.metrics import Family, expose, labels
+from appliance.api.request_counts import RequestCounts
 from appliance.home.model import DeviceKind, Observation, Report
 from tests.fakes.app import LIGHT, READER, App
 from tests.fakes.programs import need
@@ -40,6 +41,16 @@ async def test_requests_are_timed_and_counted_by_method_route_and_status(app: Ap
     times = 'lares_http_request_duration_seconds_{}{{method="GET",route="/devices/<device_id>"{}}}'
     assert sample(text, times.format("count", "")) == sample(text, times.format("bucket", ',le="+Inf"')) == 2
     assert sample(text, times.format("sum", "")) > 0
+
+
+def test_a_thread_gets_counts_that_do_not_change() -> None:
+    counts = RequestCounts()
+    counts.add("GET", "/a", 200, 0.1)
+    copied = counts.copy()
+    counts.add("GET", "/a", 200, 0.1)
+    counts.add("GET", "/b", 200, 0.1)
+    assert copied.counts == {("GET", "/a", 200): 1} and copied.seconds == {("GET", "/a"): 0.1}
+    assert [sum(each) for each in copied.times.values()] == [1]
 
 
 async def test_the_metrics_cover_the_home_and_its_parts(app: App) -> None:

@@ -18,5 +18,5 @@ class MetricsPage(ApiResource):
     async def show(self, call: Call) -> object:
         """Return the hub's metrics in Prometheus's text format."""
         figures = await self.parts.figures.collect()
-        text = await asyncio.to_thread(write_metrics, figures, self.parts.requests)
+        text = await asyncio.to_thread(write_metrics, figures, self.parts.requests.copy())
         return Response(text, 200, {"content-type": CONTENT_TYPE})

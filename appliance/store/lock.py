@@ -92,26 +92,22 @@ class DirectoryLock:
         return False
 
     def _lock_again(self) -> None:
-        """Replace a deleted lock file. Also take over an empty file, which a command has created. Raise `OSError` if
-        another hub may have created the file, or while a command holds it."""
+        """Replace a deleted lock file. Raise `OSError` if another process has created the file, because this process
+        may be another hub."""
         assert self._descriptor is not None
-        place = self._place
-        descriptor = os.open(place, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        descriptor, place = -1, self._place
         try:
-            with contextlib.suppress(BlockingIOError):
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                if not _read(descriptor).removeprefix(_BRIEF):
-                    self._sign(descriptor, _read(self._descriptor))
-                    # the event loop can use the number meanwhile
-                    os.dup2(descriptor, self._descriptor, inheritable=False)
-                    log.warning("another program deleted %s; the hub created and locked it again", place)
-                    return
-            if _read(descriptor).startswith(_BRIEF):
-                raise OSError(errno.ESTALE, f"another command uses the data directory {self._folder}")
+            descriptor = os.open(place, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._sign(descriptor, _read(self._descriptor))
+            os.dup2(descriptor, self._descriptor, inheritable=False)  # the event loop can use the number meanwhile
+        except (FileExistsError, BlockingIOError):
             reason = f"{place} was replaced, so another hub may use the data directory; stop this hub"
-            raise OSError(errno.ESTALE, reason)
+            raise OSError(errno.ESTALE, reason) from None
         finally:
-            os.close(descriptor)
+            if descriptor != -1:
+                os.close(descriptor)
+        log.warning("another program deleted %s; the hub created and locked it again", place)
 
     def record_stop(self) -> None:
         """Record the stop request, so that a later kill is not counted as a crash."""

@@ -282,28 +282,20 @@ async def test_a_deleted_lock_file_is_created_and_locked_again(
     later.release()
 
 
-async def test_a_lock_file_of_a_command_is_taken_over_as_soon_as_it_is_free(folder: Path) -> None:
-    async with open_store(folder) as store:
-        before = (folder / LOCK).read_bytes()
-        (folder / LOCK).unlink()
-        command = DirectoryLock(folder, is_brief=True)
-        with pytest.raises(StoreFailed, match="another command uses the data directory"):
-            await store.document.put_many({"room/a": {"name": "A"}})
-        command.release()
-        await store.document.put_many({"room/a": {"name": "A"}})
-        assert (folder / LOCK).read_bytes() == before
-        with pytest.raises(StartFailed, match="in use by another hub"):
-            DirectoryLock(folder)
-
-
-@pytest.mark.parametrize("is_running", [False, True])
-async def test_a_hub_writes_nothing_after_another_hub_has_taken_the_lock(folder: Path, *, is_running: bool) -> None:
+@pytest.mark.parametrize("has_ended", [False, True])
+@pytest.mark.parametrize("is_brief", [False, True])
+async def test_a_hub_writes_nothing_after_another_hub_or_a_command_has_taken_the_lock(
+    folder: Path, *, is_brief: bool, has_ended: bool
+) -> None:
+    """Otherwise, the hub would undo a restore or a revocation of a key."""
     async with open_store(folder) as store:
         await store.document.put_many({"room/a": {"name": "A"}})
         (folder / LOCK).unlink()
-        other = DirectoryLock(folder)
-        if not is_running:
-            other.release_after_stop(None)
+        other = DirectoryLock(folder, is_brief=is_brief)
+        async with open_document(Disk(folder), Clock()) as document:
+            await document.put_many({"room/a": {"name": "B"}})
+        if has_ended:
+            other.release()
         before = read_all(folder)
         for _ in range(2):
             with pytest.raises(StoreFailed, match="lock was replaced, so another hub may use the data directory"):

@@ -30,6 +30,14 @@ PING_CHECK_SHARE = 0.2
 """The share of the keep-alive time after which the library checks whether a ping is due. A broker waits for one and
 a half keep-alive times."""
 
+CLOSED_EARLY = "closed before it was accepted"
+"""The error message of a connection that the server closed without an answer."""
+
+_NO_MQTT = "Protocol error"
+
+_CONNACK = 0x20
+"""First byte of a broker's first packet."""
+
 MAX_FLOOD_SECS = 600.0
 """Time limit for the acknowledgement of a request while messages arrive."""
 
@@ -88,6 +96,11 @@ class BufferedSocket:
         """Close the socket and discard the unread data. The error of a lost connection may keep this object alive."""
         self._sock.close()
         self._data = bytearray()
+
+    @property
+    def first_byte(self) -> int | None:
+        """The first unread byte, or None if no data was read ahead."""
+        return self._data[0] if self._data else None
 
     def skip(self, size: int) -> None:
         """Skip this number of unread bytes."""
@@ -159,24 +172,29 @@ class _PacketReader:
     """Reads one connection in steps, so that requests can run between two steps.
 
     The reader empties the socket whenever it is readable, because a broker drops messages for a slow reader. The
-    future `disconnected` receives the error that ends the connection, as with the library's own reader. Complete QoS
-    0 messages go to `receive`. The library, which is ten times slower, reads all other packets.
+    function `fail` is called with the error that ends the connection. Complete QoS 0 messages go to `receive`. The
+    library, which is ten times slower, reads all other packets.
     """
 
     def __init__(self, client: Any, sock: BufferedSocket, loop: asyncio.AbstractEventLoop,
-                 receive: Callable[[Received], None], disconnected: asyncio.Future[Any]) -> None:  # fmt: skip
-        self._client, self._sock, self._loop, self._disconnected = client, sock, loop, disconnected
-        self._receive = receive
+                 receive: Callable[[Received], None], fail: Callable[[Exception], None]) -> None:  # fmt: skip
+        self._client, self._sock, self._loop = client, sock, loop
+        self._receive, self._fail = receive, fail
+        self._has_begun = False
         self._turns_left = 0
 
     def read(self) -> None:
         """Read the available data. Then process the packets, unless a later call is already scheduled."""
         try:
             self._sock.fill()
+            if not self._has_begun and (first := self._sock.first_byte) is not None:
+                if first != _CONNACK:
+                    raise aiomqtt.MqttError(_NO_MQTT)
+                self._has_begun = True
             if self._turns_left == 0:
                 self._take()
         except Exception as error:
-            _fail(self._disconnected, error)
+            self._fail(error)
 
     def _take(self) -> None:
         sock, client = self._sock, self._client
@@ -255,8 +273,8 @@ class Client(aiomqtt.Client):
         """Connect. Raise `MqttError` with the cause, even if the connection breaks immediately after the answer."""
         self._is_abandoned = False
         end = self._disconnected
-        # Without this callback, asyncio logs that the exception was never retrieved.
-        end.add_done_callback(lambda it: it.cancelled() or it.exception())
+        for each in (self._connected, end):  # otherwise, asyncio logs that the exception was never retrieved
+            each.add_done_callback(lambda it: it.cancelled() or it.exception())
         try:
             await super().__aenter__()
         except BaseException as error:
@@ -313,7 +331,7 @@ class Client(aiomqtt.Client):
             sock.close()
             return
         buffered = client._sock = BufferedSocket(sock, self._loop)  # noqa: SLF001
-        reader = _PacketReader(client, buffered, self._loop, self._passing.pass_on, self._disconnected)
+        reader = _PacketReader(client, buffered, self._loop, self._passing.pass_on, self._fail)
         self._loop.call_soon_threadsafe(self._start_reading, sock, reader)
 
     def _start_reading(self, sock: Any, reader: _PacketReader) -> None:
@@ -334,13 +352,20 @@ class Client(aiomqtt.Client):
         try:
             self._client.loop_write()
         except Exception as error:
-            _fail(self._disconnected, error)
+            self._fail(error)
 
+    def _on_disconnect(self, *arguments: Any, **named: Any) -> None:
+        """End the wait for the broker's answer too. The library would wait until the timeout."""
+        if not self._connected.done():
+            self._connected.set_exception(aiomqtt.MqttError(CLOSED_EARLY))
+        super()._on_disconnect(*arguments, **named)
 
-def _fail(disconnected: asyncio.Future[Any], error: Exception) -> None:
-    """End the connection with this error, unless it has ended."""
-    if not disconnected.done():
-        disconnected.set_exception(error)
+    def _fail(self, error: Exception) -> None:
+        """End the connection with this error, unless it has ended."""
+        if not self._disconnected.done():
+            self._disconnected.set_exception(error)
+        if not self._connected.done():
+            self._connected.set_exception(aiomqtt.MqttError(str(error)))
 
 
 def parse_message(data: bytearray, start: int = 0) -> tuple[Received, int] | None:

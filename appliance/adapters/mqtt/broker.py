@@ -15,7 +15,7 @@ from typing import Any
 import aiomqtt
 from aiomqtt.exceptions import MqttConnectError
 
-from appliance.adapters.mqtt.aiomqtt_client import Client
+from appliance.adapters.mqtt.aiomqtt_client import CLOSED_EARLY, Client
 from appliance.adapters.mqtt.kind import Mqtt
 from appliance.adapters.mqtt.messages import Outgoing, Received
 from appliance.adapters.secret_files import secret_of
@@ -155,8 +155,9 @@ class Broker:
         except AdapterFailed as error:
             raise Unreachable(str(error)) from None
         except (aiomqtt.MqttError, OSError, ValueError) as error:
-            reason = f"does not answer ({_reason(error)}){self._hint(error)}"
-            raise _failure(self.address, reason, error) from None
+            is_closed = CLOSED_EARLY in str(error)
+            reason = "closes the connection at once" if is_closed else f"does not answer ({_reason(error)})"
+            raise _failure(self.address, reason + self._hint(error), error) from None
         connection = BrokerConnection(client, self.address, self._status_topic)
         try:
             yield connection
@@ -188,6 +189,10 @@ class Broker:
         text, uses_tls = str(error).lower(), self._settings.tls
         if uses_tls and any(each in text for each in ("wrong_version", "record layer", "unexpected eof")):
             return "; this port does not use TLS, so remove tls, or set port to the broker's TLS port"
+        if CLOSED_EARLY in text:
+            return "; port must be the broker's MQTT port" + (
+                "" if uses_tls else "; if it expects TLS, set tls = true"
+            )
         if "timed out" in text:
             return "; port must be the broker's MQTT port, not one for websockets or HTTP"
         if not uses_tls and "reset" in text:

@@ -172,6 +172,33 @@ async def test_a_port_of_another_server_is_reported(is_reset: bool, hint: str) -
             await each.wait_closed()
 
 
+@pytest.mark.parametrize(
+    ("answer", "reported"),
+    [
+        (
+            b"",
+            "closes the connection at once; port must be the broker's MQTT port; if it expects TLS, set tls = true",
+        ),
+        (b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n", NO_MQTT),
+    ],
+)
+async def test_an_answer_other_than_an_acceptance_is_reported_before_the_time_limit(
+    answer: bytes, reported: str
+) -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(OSError):
+            await reader.read(1_000)
+            writer.write(answer)
+            if answer:
+                await reader.read()
+        writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        async with losing(ours_at(port, timeout_secs=3600), Impatient()) as (_, losses):
+            assert await losses.get() == f"127.0.0.1:{port} {reported}"
+
+
 @both_brokers
 async def test_an_acknowledged_message_leaves_no_garbage(broker: Broker) -> None:
     async def publish(connection: hub.BrokerConnection) -> list[weakref.ref[object]]:

@@ -356,16 +356,19 @@ class Client(aiomqtt.Client):
 
     def _on_disconnect(self, *arguments: Any, **named: Any) -> None:
         """End the wait for the broker's answer too. The library would wait until the timeout."""
-        if not self._connected.done():
-            self._connected.set_exception(aiomqtt.MqttError(CLOSED_EARLY))
+        self._fail_to_connect(CLOSED_EARLY)
         super()._on_disconnect(*arguments, **named)
 
     def _fail(self, error: Exception) -> None:
         """End the connection with this error, unless it has ended."""
+        self._fail_to_connect(str(error))
         if not self._disconnected.done():
             self._disconnected.set_exception(error)
-        if not self._connected.done():
-            self._connected.set_exception(aiomqtt.MqttError(str(error)))
+
+    def _fail_to_connect(self, reason: str) -> None:
+        """End the wait for the broker's answer. The library replaces `_connected` when a connection has ended."""
+        if not (self._connected.done() or self._disconnected.done() or self._is_abandoned):
+            self._connected.set_exception(aiomqtt.MqttError(reason))
 
 
 def parse_message(data: bytearray, start: int = 0) -> tuple[Received, int] | None:

@@ -51,9 +51,8 @@ class Client:
                 raise RuntimeError("the server closed the connection")
             data += piece
             head, end, _ = data.partition(b"\r\n\r\n")
-            size = (
-                len(head + end) + int(head.lower().split(b"content-length: ")[1].split()[0]) if end else len(data) + 1
-            )
+            _, _, length = head.lower().partition(b"content-length: ")
+            size = len(head + end) + int((length.split() or [b"0"])[0]) if end else len(data) + 1
         if not data.startswith(b"HTTP/1.1 2"):
             raise RuntimeError(data.decode())
         return data

@@ -31,6 +31,7 @@ from benchmarks._client import UPGRADE, Client, ask, percentile, request, wait_u
 from benchmarks._frame import Row, Sample
 from benchmarks._processes import Running, free_port, hub
 from tests.adapters.mqtt.broker import PASSWORD, USER, OwnBroker
+from tests.fakes import mqtt_broker
 
 FLOOD_SECS = float(os.environ.get("FLOOD_SECS", "60"))
 """Duration of each flood, in seconds."""
@@ -169,6 +170,60 @@ async def _count_messages(reader: aiomqtt.Client, attack: Attack) -> None:
         attack.count()
 
 
+async def announce_devices(attack: Attack) -> None:
+    """Act as a broker that sends announcements without end to a section that exists only during the flood. Count the
+    announcements."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(OSError, asyncio.IncompleteReadError):
+            await mqtt_broker.read_packet(reader)
+            is_flooded = attack.continues
+            writer.write(mqtt_broker.packet(mqtt_broker.CONNACK, b"\0\0") + _announcement(0))
+            reading = asyncio.ensure_future(_acknowledge(reader, writer))
+            for number in itertools.count(1):
+                if not (is_flooded and attack.continues):
+                    break
+                writer.write(b"".join(_announcement(100 * number + each) for each in range(100)))
+                await writer.drain()
+                attack.count(100)
+            await reading
+        writer.close()
+
+    section = {"kind": "mqtt", "values": {"host": "127.0.0.1", "port": attack.server_port}}
+    async with await asyncio.start_server(serve, "127.0.0.1", attack.server_port):
+        while True:
+            await attack.begin()
+            await asyncio.to_thread(ask, attack.port, "PUT", "/files/sections/flooded", json.dumps(section).encode())
+            while attack.continues:  # noqa: ASYNC110 - another process deletes the file
+                await asyncio.sleep(0.02)
+            await asyncio.to_thread(ask, attack.port, "DELETE", "/files/sections/flooded")
+
+
+def _announcement(number: int) -> bytes:
+    config = {"state_topic": f"f/{number}", "device": {"ids": [f"f{number}"]}, "unique_id": f"u{number}",
+              "value_template": "{{ value }}"}  # fmt: skip
+    topic = mqtt_broker.text(f"homeassistant/sensor/f{number}/config")
+    return mqtt_broker.packet(mqtt_broker.PUBLISH, topic, json.dumps(config).encode(), flags=1)
+
+
+async def _acknowledge(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Acknowledge each message and subscription until the connection ends."""
+    with contextlib.suppress(OSError, asyncio.IncompleteReadError):
+        while True:
+            kind, flags, fields = await mqtt_broker.read_packet(reader)
+            if kind == mqtt_broker.PUBLISH and flags & 0x06:
+                fields.text()
+                writer.write(mqtt_broker.packet(mqtt_broker.PUBACK, fields.take(2)))
+            elif kind == mqtt_broker.SUBSCRIBE:
+                number, granted = fields.take(2), 0
+                while fields.has_more:
+                    fields.text(), fields.take(1)
+                    granted += 1
+                writer.write(mqtt_broker.packet(mqtt_broker.SUBACK, number, bytes(granted)))
+            elif kind == mqtt_broker.PINGREQ:
+                writer.write(mqtt_broker.packet(mqtt_broker.PINGRESP))
+
+
 async def add_nodes(attack: Attack) -> None:
     """Act as a Matter server that reports new nodes during the flood, and removes these nodes afterwards. Count the
     hub's devices."""
@@ -226,6 +281,12 @@ FLOODS: Mapping[str, Flood] = {
         f'[adapters.mqtt]\nhost = "127.0.0.1"\nport = PORT\nusername = "{USER}"\npassword = "{PASSWORD}"\n'
         'publish = true\n[adapters.virtual]\n[[adapters.virtual.devices]]\nid = "lamp"\n'
         'attributes = { power = "off" }\n',
+        is_server=True,
+    ),
+    "announcements": Flood(
+        "announcements over MQTT",
+        announce_devices,
+        '[adapters.mqtt]\nhost = "127.0.0.1"\nport = PORT\n',
         is_server=True,
     ),
     "nodes": Flood(

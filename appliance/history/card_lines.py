@@ -57,6 +57,9 @@ contain longer lines."""
 
 _TIME = re.compile(rb'"t":\s*(\d{1,15})')
 
+_TIME_OF_HOURS = re.compile(rb'"t":\s*(\d{1,15}),\s*"h":[^"{}]*,"crc":"[0-9a-f]{8}"\}\Z')
+"""The time and the hours at the end of a line. The field `u` before the time can also have a field `t`."""
+
 _MIN_MS = 10**11
 """Smaller times of lines are seconds. In milliseconds, this time is in 1973; in seconds, it is in the year 5138."""
 
@@ -132,7 +135,7 @@ def encode_written(at: int, used: int, days: int) -> bytes:
 def find_beginning(line: bytes) -> int | None:
     """Return the time of the line's first entry in milliseconds since 1970, without decoding or checking the line.
     Return None if the line has no time."""
-    found = _TIME.search(line)
+    found = _TIME_OF_HOURS.search(line) or _TIME.search(line)
     if found is None:
         return None
     time = int(found[1])

@@ -108,6 +108,19 @@ def test_a_long_month_is_exported_in_parts_and_sorted(tmp_path: Path, command: C
     ]
 
 
+@pytest.mark.parametrize("stated", [7, 10**14])
+def test_a_value_can_have_a_field_with_the_name_of_the_time(tmp_path: Path, command: Command, stated: int) -> None:
+    months = MonthFiles(Disk(home(tmp_path) / "data"))
+    parts = {"unit": "celsius", "t": stated, "h": [[1]]}
+    for month, line in encode_hours("hall", "temperature", parts, [an_hour(0, 20)]):
+        months.append(month, [line])
+    for month, line in encode_changes("hall", "state", [(NOON * 1000, {"t": stated, "h": [[1]]})]):
+        months.append(month, [line])
+    code, result = command(tmp_path, "history", "export", "--json", "--end", timestamp(_at(1)))
+    kinds = {row["kind"]: row["at"] for row in map(json.loads, result.splitlines())}
+    assert code == 0 and kinds == dict.fromkeys(["hour", "change"], "2026-11-30T12:00:00.000Z")
+
+
 def _at(hours: int) -> datetime:
     return datetime.fromtimestamp(NOON + 3600 * hours, UTC)
 

@@ -6,7 +6,6 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import suppress
 from functools import partial
 from urllib.parse import unquote
 
@@ -33,7 +32,7 @@ GATHER_SECS = 0.05
 """Seconds during which the changes of a device are collected before they are published."""
 
 CATALOG_SECS = 1.0
-"""Seconds between two checks for changed scenes and automations."""
+"""Maximum seconds between two checks for changed scenes and automations."""
 
 MAX_PUBLISHED_AT_ONCE = 32
 """Maximum number of devices that are encoded in one turn of the loop."""
@@ -87,7 +86,6 @@ class HubPublisher:
         self._retained = RetainedMessages("publishing", clock)
         self._catalogs: tuple[Mapping[str, str], Mapping[str, str]] | None = None  # announced scenes and automations
         self._revision: object = None  # of the announced scenes and automations
-        self._announcing = asyncio.Lock()
         self._automations: set[str] = set()  # state topics of the automations
         self._sending = self._sending_bytes = 0  # the number and size of results and events
         self._connection: BrokerConnection | None = None
@@ -169,13 +167,12 @@ class HubPublisher:
 
     async def _publish_all(self, connection: BrokerConnection) -> None:
         """Publish the current state, then each change."""
-        async with self._announcing:  # on the previous connection
-            self._frames.clear()
-            self._frames_bytes = 0
-            self._retained.clear()
-            self._catalogs = self._revision = None
-            self._automations.clear()
-            self._connection = connection
+        self._frames.clear()
+        self._frames_bytes = 0
+        self._retained.clear()
+        self._catalogs = self._revision = None
+        self._automations.clear()
+        self._connection = connection
         try:
             await connection.subscribe(self._topics.commands)
             await connection.publish_online()
@@ -191,12 +188,12 @@ class HubPublisher:
                 await self._clock.wait(self._has_changed, CATALOG_SECS)
                 await self._clock.sleep(GATHER_SECS)
                 await self._publish_changes(connection)
+                await self._publish_catalogs(connection)
                 while self._frames:
                     message = Outgoing(self._topics.events, self._take_frame().decode())
                     await connection.publish(message)
                 if self._clock.monotonic() - looked_at >= CATALOG_SECS:
                     looked_at = self._clock.monotonic()
-                    await self._publish_catalogs(connection)
                     await self._retained.restore_overwritten(connection)
         finally:
             self._connection = None
@@ -255,19 +252,18 @@ class HubPublisher:
 
     async def _publish_catalogs(self, connection: BrokerConnection) -> None:
         """Publish changes of the scenes and automations, including whether each automation is enabled."""
-        async with self._announcing:
-            if (revision := self._home.revision()) == self._revision:
-                return
-            self._revision = revision
-            scenes, names, states = self._home.scenes(), dict[str, str](), dict[str, str]()
-            await in_steps(self._clock, self._collect_automations(names, states))
-            if self._catalogs != (scenes, names):
-                announced = await asyncio.to_thread(hub_payload, scenes, names, self._topics)
-                self._catalogs = scenes, names
-                await self._retained.publish(connection, self._topics.config("hub"), announced.decode())
-            known, self._automations = self._automations, {*states}
-            for topic in known | states.keys():
-                await self._retained.publish(connection, topic, states.get(topic, ""))
+        if (revision := self._home.revision()) == self._revision:
+            return
+        self._revision = revision
+        scenes, names, states = self._home.scenes(), dict[str, str](), dict[str, str]()
+        await in_steps(self._clock, self._collect_automations(names, states))
+        if self._catalogs != (scenes, names):
+            announced = await asyncio.to_thread(hub_payload, scenes, names, self._topics)
+            self._catalogs = scenes, names
+            await self._retained.publish(connection, self._topics.config("hub"), announced.decode())
+        known, self._automations = self._automations, {*states}
+        for topic in known | states.keys():
+            await self._retained.publish(connection, topic, states.get(topic, ""))
 
     def _collect_automations(self, names: dict[str, str], states: dict[str, str]) -> Iterator[None]:
         """Collect the names by id, and the states by topic. A step collects one automation."""
@@ -305,9 +301,7 @@ class HubPublisher:
             self._home.run_scene(id_)
         else:
             await self._home.switch(id_, given)
-            if self._connection is not None:
-                with suppress(Unreachable):
-                    await self._publish_catalogs(self._connection)
+            self._has_changed.set()
 
     def _answer(self, target: str, id_: str, error: LaresError) -> None:
         """Publish the error of a device's command at the device's result topic. Log the error of a scene or

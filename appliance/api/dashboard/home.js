@@ -123,8 +123,10 @@ function Search() {
 	const rooms = orderedRooms();
 	const hits = find(state.search);
 	const onkeydown = (event) => {
-		const hits = find(state.search);
-		if (event.key === "Enter" && hits?.length === 1) location.hash = sheetOf(hits[0]);
+		if (event.key === "Enter") {
+			const found = find(state.search); // the page may not yet show the hits of the last key
+			if (found?.length === 1) location.hash = sheetOf(found[0]);
+		}
 		if (event.key !== "Escape") return;
 		event.preventDefault(); // the browser would only clear the field
 		search(null);

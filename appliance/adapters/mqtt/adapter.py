@@ -14,7 +14,7 @@ from appliance.adapters.mqtt.message_loop import MessageLoop
 from appliance.adapters.mqtt.messages import outgoing_of
 from appliance.adapters.mqtt.stored_texts import client_id_of, hub_id_of, keep_stop, stopped_at
 from appliance.errors import StoreFailed, Unreachable
-from appliance.event_loop import wait_for_short_turn
+from appliance.event_loop import in_steps, wait_for_short_turn
 from appliance.home.commands import Command
 from appliance.home.values import Value
 from appliance.tasks import run_together
@@ -55,6 +55,8 @@ class MqttAdapter(Adapter):
         the stored state."""
         with contextlib.suppress(StoreFailed):
             await keep_stop(self._secrets, self.clock)
+        if self.message_loop is not None:
+            await in_steps(self.clock, self.message_loop.inbox.discard_all())
 
     async def command(self, device_id: str, command: Command) -> CommandResult:
         """Publish a command. Return when the device reports the result. If there is no state topic, return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from appliance.adapters.mqtt.messages import Received
 
@@ -19,6 +19,7 @@ them, and so does not wait one turn for each message."""
 CROWDED = 25
 """Number of waiting messages of a device above which each of its topics keeps only its newest state."""
 
+DISCARD_AT_ONCE = 100
 
 _Queue = OrderedDict[int, Received]
 
@@ -91,6 +92,12 @@ class Inbox:
             if device in self._queues:
                 self._queues.move_to_end(device)
         return [message for _, message in sorted(taken, key=lambda each: each[0])]
+
+    def discard_all(self) -> Iterator[None]:
+        """Discard all messages in steps, because freeing thousands of messages takes long."""
+        while self._count:
+            self.take(DISCARD_AT_ONCE)
+            yield
 
     async def wait(self) -> None:
         """Wait until a message arrives."""

@@ -20,7 +20,7 @@ from appliance.adapters.mqtt.aiomqtt_client import Client
 from appliance.adapters.mqtt.announcements.announced_devices import AnnouncedDevices
 from appliance.adapters.mqtt.announcements.discovery import BIRTH_SECS, RETURN_SECS, Phase
 from appliance.adapters.mqtt.fields import parse_templates
-from appliance.adapters.mqtt.inbox import CROWDED, MAX_MESSAGES, TURN_BYTES, Inbox
+from appliance.adapters.mqtt.inbox import CROWDED, DISCARD_AT_ONCE, MAX_MESSAGES, TURN_BYTES, Inbox
 from appliance.adapters.mqtt.messages import Outgoing, Received, outgoing_of
 from appliance.adapters.mqtt.out.discovery_payloads import device_payload, hub_payload
 from appliance.adapters.mqtt.out.topics import HubTopics, discovery_id
@@ -467,6 +467,13 @@ def test_a_noisy_device_delays_only_itself() -> None:
     assert found == [("noisy/a", "0"), ("noisy/a", "1"), ("quiet/a", "0"), ("quiet/a", "1")]
     rest = [each.payload for each in inbox.take(CROWDED)]
     assert rest[-2:] == [b"newest", b"newest"] and len(inbox) == 0
+
+
+def test_thousands_of_messages_are_discarded_in_steps() -> None:
+    inbox, count = Inbox(), 10 * DISCARD_AT_ONCE
+    for number in range(count):
+        inbox.put(Received(f"a/{number}", b"x", is_retained=False))
+    assert sum(1 for _ in inbox.discard_all()) == 10 and len(inbox) == 0
 
 
 def test_few_messages_keep_their_order() -> None:

@@ -94,7 +94,7 @@ class MessageLoop:
 
     async def run_session(self, connection: BrokerConnection) -> None:
         """Announce the hub, and build the announced devices, until the connection is lost."""
-        self.inbox.clear()
+        await in_steps(self._clock, self.inbox.discard_all())
         self._retained.clear()
         self._budget.clear()
         # Publish before subscribing. Otherwise, the broker would acknowledge the status only after it has sent all

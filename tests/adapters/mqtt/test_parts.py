@@ -476,6 +476,31 @@ def test_thousands_of_messages_are_discarded_in_steps() -> None:
     assert sum(1 for _ in inbox.discard_all()) == 10 and len(inbox) == 0
 
 
+async def test_a_new_connection_discards_the_messages_of_the_previous_one_in_steps() -> None:
+    class PassingClock(VirtualClock):
+        pauses = 0
+
+        def monotonic(self) -> float:
+            self._elapsed += 0.01  # each step takes long
+            return self._elapsed
+
+        async def sleep(self, seconds: float) -> None:
+            self.pauses += 1
+
+    class Ended:
+        async def publish_online(self) -> None:
+            assert len(loop.inbox) == 0
+            raise Unreachable("the connection has ended")
+
+    clock, connection = PassingClock(), Ended()
+    loop = message_loop(clock)
+    for number in range(10 * DISCARD_AT_ONCE):
+        loop.inbox.put(Received(f"a/{number}", b"x", is_retained=False))
+    with pytest.raises(Unreachable):
+        await loop.run_session(connection)  # type: ignore[arg-type]
+    assert clock.pauses >= 10
+
+
 def test_few_messages_keep_their_order() -> None:
     inbox = Inbox()
     for number in range(9):

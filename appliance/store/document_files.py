@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import zlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,7 +13,6 @@ from appliance.store.disk import PART, Disk, FileState
 from appliance.store.file_format import (
     STORE_FORMAT,
     EncodedChanges,
-    decode_snapshot,
     encode_snapshot,
     generations_of,
     journal_name,
@@ -79,7 +79,7 @@ class DocumentFiles:
         self._compaction_failed = False
         self._base = 0
         self._generation = 0
-        self._snapshot_size = 0
+        self._snapshot_size = self._snapshot_crc = 0
         self._snapshot_state: FileState | None = None
         self._folder_state: FileState | None = None
         self._min_compact_bytes = min_compact_bytes
@@ -180,7 +180,8 @@ class DocumentFiles:
 
     def _continue(self, found: Recovered) -> None:
         self.values = found.values
-        self._base, self._generation, self._snapshot_size = found.base, found.generation, found.snapshot_size
+        self._base, self._generation = found.base, found.generation
+        self._snapshot_size, self._snapshot_crc = found.snapshot_size, found.snapshot_crc
         self._journal = Journal(self._disk, found.generation, found.sequence, found.journal_end, found.last)
         self._compact_at = max(SNAPSHOTS_PER_JOURNAL * self._snapshot_size, self._min_compact_bytes)
         self._needs_generation = not found.is_clean
@@ -199,7 +200,7 @@ class DocumentFiles:
         name = snapshot_name(self._generation)
         found = self._disk.find_state(name)
         if found != self._snapshot_state:
-            if found is None or not self._is_snapshot_whole(name):
+            if found is None or not self._is_snapshot_unchanged(name):
                 return f"{'deleted' if found is None else 'replaced or changed'} {self._disk.folder / name}"
             self._snapshot_state = found
         name = journal_name(self._generation)
@@ -211,14 +212,13 @@ class DocumentFiles:
         self._folder_state = folder_state
         return None
 
-    def _is_snapshot_whole(self, name: str) -> bool:
+    def _is_snapshot_unchanged(self, name: str) -> bool:
         """Return whether the snapshot has the same content, even if its time has changed. Some network file systems
         change the times of files."""
         try:
-            snapshot = decode_snapshot(self._disk.read(name), self._generation)
+            return zlib.crc32(self._disk.read(name)) == self._snapshot_crc
         except OSError:
             return False
-        return snapshot is not None and snapshot.size == self._snapshot_size
 
     def _replace_files(self, change: str) -> None:
         log.warning("another program %s; the hub writes the whole document again", change)
@@ -277,7 +277,7 @@ class DocumentFiles:
         self._needs_generation = False
         self._remove_leftovers(oldest=self._base)
         self._base = self._generation = generation
-        self._journal, self._snapshot_size = journal, len(data)
+        self._journal, self._snapshot_size, self._snapshot_crc = journal, len(data), zlib.crc32(data)
         self._compact_at = max(SNAPSHOTS_PER_JOURNAL * len(data), self._min_compact_bytes)
 
     def _preserve(self) -> None:

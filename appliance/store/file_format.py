@@ -101,13 +101,14 @@ def parse_object(line: bytes) -> dict[str, Any] | None:
 
 
 class Snapshot(Struct, frozen=True, kw_only=True):
-    """The content of a snapshot file. `values` contains JSON bytes by key."""
+    """The content of a snapshot file. `values` contains JSON bytes by key. `crc` is the CRC-32 of the whole file."""
 
     format: int
     generation: int
     sequence: int
     values: Mapping[str, bytes]
     size: int
+    crc: int
 
 
 def encode_snapshot(generation: int, sequence: int, values: Mapping[str, bytes]) -> bytes:
@@ -134,6 +135,7 @@ def decode_snapshot(data: bytes, generation: int) -> Snapshot | None:
         sequence=header["sequence"],
         values=dict(_entry(each) for each in body.split(b"\n")[:-1]),
         size=len(data),
+        crc=zlib.crc32(data),
     )
 
 

@@ -59,6 +59,7 @@ class Recovered(Struct, kw_only=True):
     format: int = STORE_FORMAT
     records: int = 0
     snapshot_size: int = 0
+    snapshot_crc: int = 0
     journal_end: int = 0
     last: bytes = b""
     is_clean: bool = False
@@ -140,7 +141,7 @@ class _Recovery:
     def _start_from(self, base: Snapshot) -> None:
         result = self._result
         result.values, result.base, result.sequence = dict(base.values), base.generation, base.sequence
-        result.format, result.snapshot_size = base.format, base.size
+        result.format, result.snapshot_size, result.snapshot_crc = base.format, base.size, base.crc
         if base.format < STORE_FORMAT:
             result.outdated.append(snapshot_name(base.generation))
 

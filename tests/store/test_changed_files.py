@@ -18,7 +18,7 @@ from appliance.home.registry import Registry
 from appliance.store.disk import Disk
 from appliance.store.document import Document, open_document
 from appliance.store.document_files import DocumentFiles
-from appliance.store.file_format import journal_name, snapshot_name
+from appliance.store.file_format import encode_snapshot, journal_name, snapshot_name
 from appliance.store.lock import LOCK, DirectoryLock
 from appliance.store.restore import read_document
 from appliance.store.store import Store
@@ -230,6 +230,28 @@ async def test_a_copy_with_the_same_content_is_not_written_again(
             await document.put_many({"room/a": {"name": str(number)}})
             assert document.figures()["generation"] == 1
     assert "another program" not in caplog.text
+
+
+@pytest.mark.parametrize("is_restarted", [False, True])
+async def test_a_valid_snapshot_of_the_same_size_does_not_replace_the_document(
+    folder: Path, caplog: pytest.LogCaptureFixture, *, is_restarted: bool
+) -> None:
+    files = DocumentFiles(Disk(folder), "")
+    files.begin({"room/a": b'{"name":"A"}'}, above=0, sequence=0)
+    if is_restarted:
+        files.close()
+        files = DocumentFiles(Disk(folder), "")
+        files.open()
+    generation, sequence = files.figures()["generation"], files.figures()["sequence"]
+    snapshot = folder / snapshot_name(generation)
+    changed = encode_snapshot(generation, sequence, {"room/a": b'{"name":"X"}'})
+    assert len(changed) == snapshot.stat().st_size
+    snapshot.write_bytes(changed)
+    let_time_pass(snapshot)
+    files.append({"room/b": b"{}"})
+    files.close()
+    assert read_document(folder).values["room/a"] == b'{"name":"A"}'
+    assert "replaced or changed" in caplog.text
 
 
 async def test_unchanged_files_are_not_written_again(folder: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -101,7 +101,20 @@ def prove_corruption(store: dict[str, ModuleType], tmp_path: Path) -> None:
         check(_maker(store))
 
 
-PROVERS: tuple[Prover, ...] = (prove_device, prove_crashes, prove_corruption)
+def prove_changed_files(store: dict[str, ModuleType], tmp_path: Path) -> None:
+    """Check that the document is written again after another program has changed the snapshot."""
+    folder = tmp_path / "changed"
+    folder.mkdir(exist_ok=True)
+    files = store["document_files"].DocumentFiles(store["disk"].Disk(folder), "20260101T000000Z")
+    files.begin({"a": b"1"}, above=0, sequence=0)
+    snapshot = folder / store["file_format"].snapshot_name(1)
+    snapshot.write_bytes(snapshot.read_bytes().replace(b'"value":1', b'"value":2'))
+    os.utime(snapshot, (0, 0))
+    files.append({"b": b"1"})
+    assert files.figures()["generation"] == 2
+
+
+PROVERS: tuple[Prover, ...] = (prove_device, prove_crashes, prove_corruption, prove_changed_files)
 
 
 def _maker(store: dict[str, ModuleType]) -> Maker:

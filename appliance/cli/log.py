@@ -24,7 +24,8 @@ def log(arguments: argparse.Namespace) -> int:
     filters = {"level": arguments.level, "part": arguments.part, "contains": arguments.contains}
     reply = _ask_log(arguments, {**filters, "limit": arguments.lines})
     while True:
-        zone = load_zone(reply["timezone"])
+        # a hub of version 0.2.0, which still runs during an upgrade, does not state its zone
+        zone = load_zone(reply["timezone"]) if "timezone" in reply else None
         for entry in reversed(reply["entries"]):
             say(json.dumps(entry) if arguments.json else _log_line(entry, zone))
         if not arguments.follow:
@@ -38,7 +39,7 @@ def _ask_log(arguments: argparse.Namespace, query: dict[str, Any]) -> dict[str, 
     return reply
 
 
-def _log_line(entry: dict[str, Any], zone: tzinfo) -> str:
+def _log_line(entry: dict[str, Any], zone: tzinfo | None) -> str:
     level = f"{entry['level']:<7}"
     shown = paint(level, _LEVEL_COLOURS[entry["level"]]) if entry["level"] in _LEVEL_COLOURS else level
     return (

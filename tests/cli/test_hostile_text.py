@@ -77,7 +77,7 @@ ANSWERED: dict[str, Any] = {
     "reload": {"reloads": [RELOAD], "config": [EVIL]},
     "status --json": STATUS,
     "why a --json": WHY,
-    "log --json": {"entries": [ENTRY], "last": 1, "timezone": "UTC"},
+    "log --json": {"entries": [ENTRY], "last": 1},  # as a hub of version 0.2.0 answers
     "key list": [KEY],
     "key create --label a --role read": {**KEY, "key": "lk"},
     "key revoke a": None,

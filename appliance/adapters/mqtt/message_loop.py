@@ -137,6 +137,8 @@ class MessageLoop:
         if received.topic == self._status:
             self._retained.note_received(received)
             return
+        if is_config and self.connection is None:
+            return  # the broker sends it again to the next subscription; a flood would stay in memory until then
         yield from (self.discovery if is_config else self.processor).process(received)
 
     async def keep_time(self) -> None:

@@ -23,7 +23,7 @@ from appliance.home.model import DeviceKind, Observation, Report
 from tests.adapters.mqtt.broker import CERTIFICATE, Broker, both_brokers
 from tests.adapters.mqtt.captures import Capture, capture
 from tests.adapters.mqtt.homes import BrokerHome, until
-from tests.fakes.mqtt_broker import CONNACK, PUBLISH, packet, read_packet, text
+from tests.fakes.mqtt_broker import CONNACK, PUBACK, PUBLISH, number, packet, read_packet, text
 
 
 async def announce(client: aiomqtt.Client, home: BrokerHome, *chosen: Capture) -> None:
@@ -64,9 +64,12 @@ async def test_the_waiting_messages_of_an_ended_adapter_are_freed_without_a_garb
         with suppress(asyncio.IncompleteReadError):
             await read_packet(reader)
             writer.write(packet(CONNACK, b"\0\0"))
+            _, _, status = await read_packet(reader)
+            status.text()
+            writer.write(packet(PUBACK, number(status.number(2))))
             await read_packet(reader)
-        for number in range(100):
-            writer.write(packet(PUBLISH, text(f"homeassistant/sensor/f{number}/config"), b'{"state_topic": "f"}'))
+        for each in range(100):
+            writer.write(packet(PUBLISH, text(f"homeassistant/sensor/f{each}/config"), b'{"state_topic": "f"}'))
         with suppress(OSError):
             await reader.read()
         writer.close()

@@ -350,6 +350,14 @@ async def test_announcements_without_end_fill_no_memory(clock: VirtualClock) -> 
     assert not discovery._seen and not loop.announced.refusals.by_key
 
 
+@pytest.mark.parametrize("connection", [None, object()])
+def test_announcements_without_a_connection_fill_no_memory(clock: VirtualClock, connection: Any) -> None:
+    loop, topic = message_loop(clock), "homeassistant/sensor/x/config"
+    loop.connection = connection
+    [*loop._process_all([Received(topic, b'{"state_topic": "t"}', is_retained=True)])]
+    assert loop.announced.store.has_config(topic) == (connection is not None)
+
+
 def test_no_announcement_imitates_a_log_line(clock: VirtualClock, caplog: pytest.LogCaptureFixture) -> None:
     evil = "x\r\n2026-11-28 22:00:00.000 error hub: fake \x1b[31m\x07\u202e\u2028\x85"
     loop = message_loop(clock)

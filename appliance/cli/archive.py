@@ -23,7 +23,7 @@ from msgspec import Struct
 
 from appliance.cli.log_output import one_line
 from appliance.cli.named_files import open_named, reading
-from appliance.cli.record_checks import MAX_SHOWN_CHARS, find_invalid, list_omitted
+from appliance.cli.record_checks import MAX_SHOWN_CHARS, find_invalid
 from appliance.errors import StartFailed
 from appliance.store.document_files import MIGRATIONS
 from appliance.store.file_format import STORE_FORMAT
@@ -70,7 +70,6 @@ UNREADABLE = (
 class Archive(Struct, frozen=True, kw_only=True):
     """The content of an archive: the document's values, and the files of `config/` by relative path.
 
-    - `warnings`: a warning for each invalid record of a read archive, which `values` omits.
     - `months`: the history files to pack.
     - `packed`: the open archive, if the content was read from an archive.
     - `versions`: previous texts of configuration files by version file name.
@@ -83,7 +82,6 @@ class Archive(Struct, frozen=True, kw_only=True):
     months: Sequence[Path] = ()
     versions: Mapping[str, bytes] = {}
     packed: IO[bytes] | None = None
-    warnings: Sequence[str] = ()
 
 
 def check_size(total: int) -> None:
@@ -275,16 +273,17 @@ def _parse(members: dict[str, bytes], file: Path, packed: IO[bytes]) -> Archive:
     main, values = page["main"], _migrated(orjson.loads(members[STATE_FILE]), store_format)
     if any(parent in files for path in files for parent in path.parents) or not isinstance(main, str):
         raise ValueError(CONFIG_FOLDER)
-    invalid = find_invalid(values)
-    return Archive(
+    found = Archive(
         created_at=str(page["created_at"]),
         main=main,
-        values={key: value for key, value in values.items() if key not in invalid},
+        values=values,
         files=files,
         versions={PurePosixPath(name).name: data for name, data in texts.items()},
         packed=packed,
-        warnings=[*list_omitted("restore", [*invalid.values()])],
     )
+    for fault in find_invalid(values).values():
+        raise _Refused(f"contains an invalid record ({fault})")
+    return found
 
 
 def _migrated(values: dict[str, Any], store_format: int) -> dict[str, Any]:

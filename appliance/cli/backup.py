@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -26,7 +26,7 @@ from appliance.cli.configured_master_key import decode, key_of, without_key
 from appliance.cli.named_files import reading, write_named
 from appliance.cli.owner import as_owner
 from appliance.cli.paths import HubPaths, config_folder
-from appliance.cli.record_checks import find_invalid, list_omitted
+from appliance.cli.record_checks import find_invalid
 from appliance.cli.terminal import counted, progress, say
 from appliance.clock import Clock, timestamp
 from appliance.config import LUA_FOLDERS, parse_toml
@@ -48,6 +48,9 @@ log = logging.getLogger("hub")
 
 OF_THE_BOX = (CARD, CRASHES, MASTER_KEY, RUNNING)
 """Keys that apply only to this machine. Backups also omit the client ids for brokers (`CLIENT_ID_SUFFIX`)."""
+
+MAX_SHOWN_RECORDS = 10
+"""Maximum number of warnings that name an omitted record."""
 
 
 def backup(arguments: argparse.Namespace) -> int:
@@ -104,7 +107,15 @@ def collect(
         months=months,
         versions=_read_versions(data_dir),
     )
-    return made, [*found.damage, *list_omitted("backup", [*invalid.values()]), *copies, *omitted]
+    return made, [*found.damage, *_list_omitted([*invalid.values()]), *copies, *omitted]
+
+
+def _list_omitted(invalid: Sequence[str]) -> Iterator[str]:
+    """Return warnings about records that a restore would refuse. The hub ignores these records too."""
+    for record in invalid[:MAX_SHOWN_RECORDS]:
+        yield f"the backup omits an invalid record ({record})"
+    if (more := len(invalid) - MAX_SHOWN_RECORDS) > 0:
+        yield f"the backup omits {counted(more, 'more invalid record')}"
 
 
 def _read_versions(data_dir: Path) -> dict[str, bytes]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from appliance.api.keyring import KEY_BODY
@@ -17,7 +17,6 @@ from appliance.automations.names.name_watcher import read_past, read_removed
 from appliance.automations.timers import check_timer, read_timers
 from appliance.automations.variables import check_variable, read_variables
 from appliance.cli.log_output import one_line
-from appliance.cli.terminal import counted
 from appliance.errors import Invalid, LaresError
 from appliance.home.texts import identifier
 from appliance.home.texts import name as check_name
@@ -72,9 +71,6 @@ _TEXTS = (ASSIGNMENT_PREFIX, NAME_PREFIX, ALIAS_PREFIX, ADAPTER_PREFIX)
 MAX_SHOWN_CHARS = 60
 """Maximum length of a shown key. A shown reason can have twice the length."""
 
-MAX_SHOWN_RECORDS = 10
-"""Maximum number of warnings that name an omitted record."""
-
 _READERS: tuple[Callable[[DocumentReader, OnFault], object], ...] = (
     read_keys,
     read_states,
@@ -124,14 +120,6 @@ def find_invalid(values: Mapping[str, Any]) -> dict[str, str]:
             note(key, error)
     _check_readable(_Records({key: value for key, value in values.items() if key not in found}), note)
     return found
-
-
-def list_omitted(command: str, invalid: Sequence[str]) -> Iterator[str]:
-    """Return the warnings of a backup or restore about invalid records. The hub ignores these records too."""
-    for record in invalid[:MAX_SHOWN_RECORDS]:
-        yield f"the {command} omits an invalid record ({record})"
-    if (more := len(invalid) - MAX_SHOWN_RECORDS) > 0:
-        yield f"the {command} omits {counted(more, 'more invalid record')}"
 
 
 class _Records:

@@ -63,8 +63,6 @@ def _restore(arguments: argparse.Namespace, found: Archive) -> int:
             kept, months = _restore_all(file, files, data_dir, found)
     finally:
         lock.release()
-    for warning in found.warnings:
-        say(f"warning: {warning}")
     say(f"restored the backup of {found.created_at}: {len(found.values)} entries, {len(found.files)} files{months}")
     for path in kept:
         say(f"the replaced files are kept as {path}")

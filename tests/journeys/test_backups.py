@@ -196,7 +196,7 @@ async def test_a_home_of_an_earlier_version_is_restored_from_a_backup(tmp_path: 
     await _restore(tmp_path / "old", tmp_path / "new")
 
 
-async def test_a_backup_of_a_running_hub_omits_invalid_records(tmp_path: Path) -> None:
+async def test_a_backup_of_a_running_hub_omits_records_that_a_restore_would_refuse(tmp_path: Path) -> None:
     home(tmp_path, {**HOME, "timer/x": {"at": 1}, "zzz/x": 1})
     omitted = "the backup omits an invalid record (timer/x: Object missing required field `started_at`)"
     async with running(tmp_path) as hub:

@@ -19,10 +19,10 @@ log = logging.getLogger("hub")
 
 @contextlib.contextmanager
 def control_socket(folder: Path) -> Iterator[socket.socket | None]:
-    """Within the context, bind a socket in the folder. Remove the socket's file at the end. If binding fails, log
-    an error and yield None."""
+    """Within the context, bind a socket in the folder. Remove the socket's file at the end, unless another hub has
+    replaced it. If binding fails, log an error and yield None."""
     try:
-        bound = _bind(folder)
+        bound, file = _bind(folder)
     except OSError as error:
         is_other = error.errno == errno.EADDRINUSE
         reason = "is not a socket; remove it and restart the hub" if is_other else error.strerror or error
@@ -36,7 +36,9 @@ def control_socket(folder: Path) -> Iterator[socket.socket | None]:
     finally:
         bound.close()
         with contextlib.suppress(OSError):
-            (folder / SOCKET).unlink()
+            if os.path.samestat(os.fstat(file), (folder / SOCKET).lstat()):
+                (folder / SOCKET).unlink()
+        os.close(file)
 
 
 @contextlib.contextmanager
@@ -54,8 +56,9 @@ def socket_path(folder: Path) -> Iterator[str]:
         os.close(descriptor)
 
 
-def _bind(folder: Path) -> socket.socket:
-    """Bind a socket with mode 0600. Replace the socket of a killed hub."""
+def _bind(folder: Path) -> tuple[socket.socket, int]:
+    """Bind a socket with mode 0600. Replace the socket of a killed hub. Return the socket and a descriptor of its
+    file."""
     path = folder / SOCKET
     if path.exists() and stat.S_ISSOCK(path.lstat().st_mode):
         path.unlink()
@@ -65,7 +68,9 @@ def _bind(folder: Path) -> socket.socket:
         with socket_path(folder) as short:
             bound.bind(short)
         bound.setblocking(False)
+        # while the descriptor is open, no other file gets the inode, even if this file is deleted
+        file = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:
         bound.close()
         raise
-    return bound
+    return bound, file

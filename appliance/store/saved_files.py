@@ -34,9 +34,9 @@ MAX_VERSIONS_BYTES = 8 << 20
 MIN_FREE_AFTER_SAVE_BYTES = 1 << 20
 """Free space in bytes that must remain after a save, for the home's state."""
 
-MAX_SLUG_CHARS = 200
-"""Maximum length of an encoded path in a file name. A longer path is replaced with its SHA-256, because file names
-are limited to 255 bytes."""
+MAX_SLUG_BYTES = 200
+"""Maximum length of an encoded path, or of another file's name, in a file name. A longer text is replaced with its
+SHA-256, because file names are limited to 255 bytes."""
 
 
 class FileVersion(Struct, frozen=True, kw_only=True):
@@ -190,6 +190,8 @@ def _put_back_on_failure(disk: Disk, name: str) -> Iterator[None]:
 def _hidden(name: str, ending: str) -> str:
     """Return the name of a hidden file in the same folder."""
     folder, _, last = name.rpartition("/")
+    if len(last.encode()) > MAX_SLUG_BYTES:
+        last = _digest(last)
     return f"{folder}/.{last}{ending}".lstrip("/")
 
 
@@ -218,4 +220,8 @@ def _folder_of(path: str) -> str:
 
 def _slug_of(path: str) -> str:
     slug = quote(path, safe="")
-    return slug if len(slug) <= MAX_SLUG_CHARS else hashlib.sha256(path.encode()).hexdigest()
+    return slug if len(slug) <= MAX_SLUG_BYTES else _digest(path)
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -123,6 +123,19 @@ def test_long_and_strange_paths_have_versions(tmp_path: Path) -> None:
         assert is_version(version.name)
 
 
+@pytest.mark.parametrize("size", [200, 201, 247, 255])
+def test_a_file_with_a_long_name_is_saved_and_deleted(tmp_path: Path, size: int) -> None:
+    saved = SavedFiles(Disk(tmp_path), Disk(tmp_path))
+    path = "config/scripts/" + "x" * (size - 4) + ".lua"
+    saved.make_folders(path)
+    saved.save(path, OLD, NOW, previous=None, is_new=True)
+    saved.save(path, NEW, NOW, previous=OLD, is_new=False)
+    assert [file.name for file in (tmp_path / "config/scripts").iterdir()] == [path.rpartition("/")[2]]
+    assert (tmp_path / path).read_bytes() == NEW
+    saved.delete(path, NOW, previous=NEW)
+    assert not [*(tmp_path / "config/scripts").iterdir()]
+
+
 def test_versions_of_a_backup_are_added_to_those_that_exist(tmp_path: Path) -> None:
     data = RecordingDisk({"versions/a.1.5": b"mine"})
     merge_versions(data, {"a.1.5": b"other", "a.2.6": b"more"})

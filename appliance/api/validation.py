@@ -68,7 +68,7 @@ def parse_json(body: bytes) -> Any:
         body.decode()
     except UnicodeDecodeError as fault:
         where = f"byte {fault.start + 1} is not UTF-8"
-    raise MalformedRequest(f"the body is not JSON: {where}")
+    raise MalformedRequest(f"the body cannot be read as JSON: {where}")
 
 
 def choice(*words: str, default: str | None = None, description: str | None = None) -> Check:

@@ -317,7 +317,7 @@ async def test_unfinished_bodies_of_all_connections_share_a_budget(*, is_chunked
     ("headers", "body", "status", "error"),
     [
         ([], None, 400, "the request has no body; send JSON, with its length in the header Content-Length"),
-        (["Content-Length: 0"], None, 400, "the body is not JSON: it is empty"),
+        (["Content-Length: 0"], None, 400, "the body cannot be read as JSON: it is empty"),
         (
             ["Content-Encoding: gzip"],
             gzip.compress(b"{}"),

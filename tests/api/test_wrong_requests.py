@@ -57,12 +57,13 @@ async def home(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[App]:
 
 
 BODIES: list[tuple[Any, str]] = [
-    (b"", "the body is not JSON: it is empty"),
-    (b"{", "the body is not JSON"),
-    (b'{"id": "\xff"}', "the body is not JSON: byte 9 is not UTF-8"),
-    (b'{"id": "\\ud800", "name": "x"}', "the body is not JSON"),
-    (b"NaN", "the body is not JSON"),
-    (b"[" * 60_000, "the body is not JSON"),
+    (b"", "the body cannot be read as JSON: it is empty"),
+    (b"{", "the body cannot be read as JSON"),
+    (b'{"id": "\xff"}', "the body cannot be read as JSON: byte 9 is not UTF-8"),
+    (b'{"id": "\\ud800", "name": "x"}', "the body cannot be read as JSON"),
+    (b"NaN", "the body cannot be read as JSON"),
+    (b"1e400", "the body cannot be read as JSON: number is infinity"),
+    (b"[" * 60_000, "the body cannot be read as JSON: depth limit exceeded, line 1 column "),
     ([], "the body must be a JSON object, not an array"),
     ("den", "the body must be a JSON object, not 'den'"),
     (b"null", "the body must be a JSON object, not null"),
@@ -223,11 +224,11 @@ def keys() -> Iterator[Row]:
 def hooks() -> Iterator[Row]:
     """Yield hook calls that do not fire a trigger."""
     for body, code, message in (
-        (b"x" * (16 << 10), REQUEST, "the body is not JSON: unexpected character, "),
+        (b"x" * (16 << 10), REQUEST, "the body cannot be read as JSON: unexpected character, "),
         (b'"' + b"x" * (16 << 10) + b'"', TOO_LARGE, "the body is larger than 16384 bytes, the limit of this path"),
         (b"[" * 40 + b"]" * 40, (400, ""), "the body must not be nested more than 32 levels deep"),
-        (b'{"a":', REQUEST, "the body is not JSON: unexpected end of data, line 1 column 6"),
-        (b"\xff\xfe", REQUEST, "the body is not JSON: byte 1 is not UTF-8"),
+        (b'{"a":', REQUEST, "the body cannot be read as JSON: unexpected end of data, line 1 column 6"),
+        (b"\xff\xfe", REQUEST, "the body cannot be read as JSON: byte 1 is not UTF-8"),
     ):
         yield "POST", "/hooks/bell", body, *code, message
         yield "POST", "/hooks/nobody", body, 404, "hook_not_found", "hook 'nobody' not found"
@@ -241,7 +242,7 @@ def values() -> Iterator[Row]:
         (b"[]", 400, "must be a JSON object"),
         (b"null", 400, "must be a JSON object"),
         (b"", 400, "it is empty"),
-        (b'{"a"', 400, "not JSON"),
+        (b'{"a"', 400, "cannot be read as JSON"),
         (b'{"a":' + b"[" * 100 + b"]" * 100 + b"}", 400, "nested"),
     ):
         yield "PUT", "/preferences", body, status, "", message

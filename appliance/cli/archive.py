@@ -19,12 +19,19 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any, Self
 
 import orjson
-from msgspec import Struct
+from msgspec import Raw, Struct
+from msgspec.json import decode
 
 from appliance.cli.log_output import one_line
 from appliance.cli.named_files import open_named, reading
-from appliance.cli.record_checks import MAX_SHOWN_CHARS, find_invalid
-from appliance.errors import StartFailed
+from appliance.cli.record_checks import (
+    MAX_SHOWN_CHARS,
+    check_record_counts,
+    check_totals,
+    check_value_count,
+    find_invalid,
+)
+from appliance.errors import Invalid, StartFailed
 from appliance.store.document_files import MIGRATIONS
 from appliance.store.file_format import STORE_FORMAT
 from appliance.store.month_files import HISTORY_FOLDER
@@ -95,8 +102,8 @@ def check_size(total: int) -> None:
 
 
 def pack(archive: Archive) -> bytes:
-    """Return the archive as bytes. Raise `StartFailed` if the archive is too large, or if the history cannot be
-    read."""
+    """Return the archive as bytes. Raise `StartFailed` if a restore would refuse the archive because of its size, or
+    if the history cannot be read."""
     archive_format = ARCHIVE_FORMAT if archive.versions else 2 if archive.months else 1
     formats = {"format": archive_format, "store_format": STORE_FORMAT}
     page = {"kind": "lares-backup", **formats, "version": VERSION, "created_at": archive.created_at}
@@ -107,6 +114,12 @@ def pack(archive: Archive) -> bytes:
         **{f"{VERSIONS_FOLDER}/{name}": data for name, data in archive.versions.items()},
     }
     check_size(sum(map(len, members.values())))
+    try:
+        check_value_count(members[STATE_FILE])
+        check_record_counts(archive.values)
+        check_totals(archive.values)
+    except Invalid as fault:
+        raise StartFailed(f"the home has {fault}; remove some", os.EX_DATAERR) from None
     with reading(otherwise="history"):
         return _compress(members, archive.months)
 
@@ -270,10 +283,10 @@ def _parse(members: dict[str, bytes], file: Path, packed: IO[bytes]) -> Archive:
     files = {
         PurePosixPath(name).relative_to(CONFIG_FOLDER): data for name, data in members.items() if name != STATE_FILE
     }
-    main, values = page["main"], _migrated(orjson.loads(members[STATE_FILE]), store_format)
+    main, values = page["main"], _decode_state(members[STATE_FILE], store_format)
     if any(parent in files for path in files for parent in path.parents) or not isinstance(main, str):
         raise ValueError(CONFIG_FOLDER)
-    found = Archive(
+    return Archive(
         created_at=str(page["created_at"]),
         main=main,
         values=values,
@@ -281,13 +294,27 @@ def _parse(members: dict[str, bytes], file: Path, packed: IO[bytes]) -> Archive:
         versions={PurePosixPath(name).name: data for name, data in texts.items()},
         packed=packed,
     )
-    for fault in find_invalid(values).values():
-        raise _Refused(f"contains an invalid record ({fault})")
-    return found
+
+
+def _decode_state(state: bytes, store_format: int) -> dict[str, Any]:
+    """Return the values in the store's current format. Raise `_Refused` for a home that is too large for the API, and
+    for an invalid record."""
+    try:
+        check_value_count(state)
+        check_record_counts(decode(state, type=dict[str, Raw]))
+        values = _migrated(orjson.loads(state), store_format)
+        for fault in find_invalid(values).values():
+            raise _Refused(f"contains an invalid record ({fault})")
+        check_totals(values)
+    except Invalid as error:
+        raise _Refused(f"contains {error}") from None
+    return values
 
 
 def _migrated(values: dict[str, Any], store_format: int) -> dict[str, Any]:
     """Convert the values to the store's current format."""
+    if store_format == STORE_FORMAT:
+        return values
     encoded = {key: orjson.dumps(value) for key, value in values.items()}
     for each in range(store_format, STORE_FORMAT):
         encoded = MIGRATIONS[each](encoded)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from appliance.api.keyring import KEY_BODY
+from appliance.api.keyring import KEY_BODY, MAX_KEYS
 from appliance.api.routes.devices import ALIAS_BODY, ASSIGNMENT_BODY, NAME_BODY
 from appliance.api.routes.groups import GROUP_BODY
 from appliance.api.routes.preferences import check_preferences
@@ -15,9 +16,16 @@ from appliance.automations.automation_states import read_states, read_switches
 from appliance.automations.change_times import read_change_times
 from appliance.automations.names.name_watcher import read_past, read_removed
 from appliance.automations.timers import check_timer, read_timers
-from appliance.automations.variables import check_variable, read_variables
+from appliance.automations.variables import (
+    MAX_TOTAL_BYTES,
+    MAX_VARIABLES,
+    check_variable,
+    read_variables,
+    variable_sizes,
+)
 from appliance.cli.log_output import one_line
 from appliance.errors import Invalid, LaresError
+from appliance.home.layout import MAX_GROUPS, MAX_MEMBERS, MAX_ROOMS
 from appliance.home.texts import identifier
 from appliance.home.texts import name as check_name
 from appliance.store.record_keys import (
@@ -68,6 +76,19 @@ _SINGLE_KEYS = (CARD, CLOCK, CRASHES, RUNNING, VERSION_KEY)
 _TEXTS = (ASSIGNMENT_PREFIX, NAME_PREFIX, ALIAS_PREFIX, ADAPTER_PREFIX)
 """The prefixes of keys whose values are strings. The values of other keys are objects, except `TOGGLE_PREFIX`."""
 
+MAX_RECORDS = 100_000
+"""Maximum number of records in a backup. A home of 5,000 devices has up to 35,000 records of devices."""
+
+MAX_VALUES = 1_000_000
+"""Maximum number of JSON values in the records of a backup, so that decoding them needs little memory."""
+
+_MAX_COUNTS = (
+    (ROOM_PREFIX, "rooms", MAX_ROOMS),
+    (GROUP_PREFIX, "groups", MAX_GROUPS),
+    (KEY_PREFIX, "API keys", MAX_KEYS),
+)
+"""The limits of the API for the number of records, by key prefix."""
+
 MAX_SHOWN_CHARS = 60
 """Maximum length of a shown key. A shown reason can have twice the length."""
 
@@ -99,6 +120,34 @@ def check_record(key: str, value: Any) -> None:
         identifier(id_)
     if prefix in _CHECKS:
         _CHECKS[prefix](id_, value)
+
+
+def check_value_count(state: bytes) -> None:
+    """Raise `Invalid` if this JSON can contain too many values. A comma in a string counts as a value."""
+    _check_count(sum(map(state.count, (b",", b"[", b"{"))), "values", MAX_VALUES)
+
+
+def check_record_counts(keys: Collection[str]) -> None:
+    """Raise `Invalid` if a home cannot have this number of records."""
+    counts = Counter(key[: key.find("/") + 1] for key in keys)
+    for prefix, kind, limit in _MAX_COUNTS:
+        _check_count(counts[prefix], kind, limit)
+    _check_count(len(keys), "records", MAX_RECORDS)
+
+
+def check_totals(values: Mapping[str, Any]) -> None:
+    """Raise `Invalid` if the groups have too many members, or if there are too many or too large variables."""
+    sizes = variable_sizes(_Records(values))
+    groups = [value for key, value in values.items() if key.startswith(GROUP_PREFIX) and isinstance(value, dict)]
+    members = [group["members"] for group in groups if isinstance(group.get("members"), list)]
+    _check_count(len(sizes), "variables", MAX_VARIABLES)
+    _check_count(sum(sizes.values()), "bytes of variables", MAX_TOTAL_BYTES)
+    _check_count(sum(map(len, members)), "members of groups", MAX_MEMBERS)
+
+
+def _check_count(count: int, kind: str, limit: int) -> None:
+    if count > limit:
+        raise Invalid(f"{count:,} {kind}, but a home can have at most {limit:,}")
 
 
 def find_invalid(values: Mapping[str, Any]) -> dict[str, str]:

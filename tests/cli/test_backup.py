@@ -25,11 +25,15 @@ from unittest.mock import Mock
 import pytest
 from msgspec.structs import replace
 
+from appliance.api.keyring import MAX_KEYS
+from appliance.automations.variables import MAX_VARIABLES
 from appliance.cli import archive
 from appliance.cli.backup import MAX_SHOWN_RECORDS
 from appliance.cli.config_swap import MARKER
 from appliance.cli.configured_master_key import KEY_OMITTED, key_of, with_key, without_key
+from appliance.cli.record_checks import MAX_RECORDS, MAX_VALUES
 from appliance.errors import ConfigFailed, StartFailed
+from appliance.home.layout import MAX_GROUPS, MAX_MEMBERS, MAX_ROOMS
 from appliance.store.file_format import STORE_FORMAT
 from appliance.store.restore import HISTORY_STAGE, read_document
 from tests.cli.commands import LOOPBACK, ROOT, WITH_KEY, Command, box, ended, environment, lares
@@ -547,6 +551,90 @@ REFUSED: dict[str, tuple[Callable[[Path], Path], str]] = {
 }
 
 
+TOO_MUCH: dict[str, tuple[dict[str, Any], str]] = {
+    "rooms": (
+        {f"room/{number}": {"name": "x"} for number in range(MAX_ROOMS + 1)},
+        "1,001 rooms, but a home can have at most 1,000",
+    ),
+    "groups": (
+        {f"group/{number}": {"name": "x", "members": []} for number in range(MAX_GROUPS + 1)},
+        "1,001 groups, but a home can have at most 1,000",
+    ),
+    "members": (
+        {
+            "group/a": {"name": "A", "members": [f"a:{number}" for number in range(MAX_MEMBERS)]},
+            "group/b": {"name": "B", "members": ["a:1"]},
+        },
+        "20,001 members of groups, but a home can have at most 20,000",
+    ),
+    "variables": (
+        {f"variable/v{number}": {"value": 1} for number in range(MAX_VARIABLES + 1)},
+        "1,001 variables, but a home can have at most 1,000",
+    ),
+    "bytes of variables": (
+        {f"variable/v{number}": {"value": "x" * 16_000} for number in range(17)},
+        "272,034 bytes of variables, but a home can have at most 262,144",
+    ),
+    "keys": (
+        {f"key/{number}": KEY_RECORD for number in range(MAX_KEYS + 1)},
+        "1,001 API keys, but a home can have at most 1,000",
+    ),
+    "records": (
+        {f"name/a:{number}": "A" for number in range(MAX_RECORDS + 1)},
+        "100,001 records, but a home can have at most 100,000",
+    ),
+    "values": (
+        {"variable/a": {"value": [0] * MAX_VALUES}},
+        "1,000,002 values, but a home can have at most 1,000,000",
+    ),
+}
+"""Records, each of which is valid, that are more than a home can have."""
+
+LARGEST: dict[str, Any] = {
+    **{f"room/{number}": {"name": "x"} for number in range(MAX_ROOMS)},
+    **{f"group/{number}": {"name": "x", "members": []} for number in range(1, MAX_GROUPS)},
+    "group/0": {"name": "A", "members": [f"a:{number}" for number in range(MAX_MEMBERS)]},
+    **{f"variable/v{number}": {"value": 1} for number in range(MAX_VARIABLES)},
+    **{f"variable/w{number}": {"last": [1]} for number in range(10)},
+    **{f"key/{number}": KEY_RECORD for number in range(MAX_KEYS)},
+}
+
+
+class TestLimits:
+    """A restore has the limits of the API. A backup of a home within the limits can be restored."""
+
+    @pytest.mark.parametrize(("records", "sentence"), TOO_MUCH.values(), ids=TOO_MUCH)
+    def test_too_many_records_are_refused_and_counted(
+        self, tmp_path: Path, command: Command, records: dict[str, Any], sentence: str
+    ) -> None:
+        pack(tmp_path / "b", entries(state=records))
+        before = everything(home(tmp_path))
+        assert command(tmp_path, "restore", "b") == (65, f"lares: b contains {sentence}; nothing was restored\n")
+        assert everything(tmp_path) == before
+
+    def test_a_backup_reports_a_home_that_could_not_be_restored(self, tmp_path: Path, command: Command) -> None:
+        records, sentence = TOO_MUCH["rooms"]
+        home(tmp_path, records)
+        assert command(tmp_path, "backup", "b") == (65, f"lares: the home has {sentence}; remove some\n")
+        assert not (tmp_path / "b").exists()
+
+    def test_the_largest_home_is_restored(self, tmp_path: Path, command: Command) -> None:
+        home(tmp_path, LARGEST)
+        assert command(tmp_path, "backup", "b")[0] == 0
+        assert command(tmp_path, "restore", "b")[0] == 0
+        assert stored_values(tmp_path) == LARGEST
+
+    def test_many_records_do_not_fill_the_memory(self, tmp_path: Path) -> None:
+        box(tmp_path)
+        rooms = ",".join(f'"room/r{number}":{{"name":"x"}}' for number in range(800_000))
+        pack(tmp_path / "b", {**entries(), archive.STATE_FILE: f"{{{rooms}}}".encode()})
+        result = _restore_with_memory(tmp_path, kib=700_000)
+        assert (result.returncode, result.stderr) == (
+            65,
+            "lares: b contains 1,600,000 values, but a home can have at most 1,000,000; nothing was restored\n",
+        )
+
+
 STORED = {name: each for name, each in RECORDS.items() if None not in each[0].values()}
 """Invalid records that a document can contain."""
 
@@ -630,6 +718,17 @@ def _sparse(file: Path, size: int) -> Path:
     with file.open("wb") as stream:
         stream.truncate(size)
     return file
+
+
+def _restore_with_memory(folder: Path, *, kib: int) -> subprocess.CompletedProcess[str]:
+    """Restore the archive `b` in a process with at most this address space."""
+    return subprocess.run(
+        ["/bin/sh", "-c", f"ulimit -v {kib}; exec {sys.executable} -m appliance restore b"],
+        cwd=folder,
+        env=environment(),
+        capture_output=True,
+        text=True,
+    )
 
 
 def _lying_size(file: Path) -> bytes:
@@ -732,13 +831,7 @@ class TestHostileArchives:
         with gzip.open(tmp_path / "b", "wb", compresslevel=1) as stream:
             for _ in range(1024):
                 stream.write(bytes(1 << 20))
-        result = subprocess.run(
-            ["/bin/sh", "-c", f"ulimit -v 900000; exec {sys.executable} -m appliance restore b"],
-            cwd=tmp_path,
-            env=environment(),
-            capture_output=True,
-            text=True,
-        )
+        result = _restore_with_memory(tmp_path, kib=900_000)
         assert (result.returncode, result.stderr) == (
             65,
             "lares: b is not a backup of Lares, or is incomplete\n",

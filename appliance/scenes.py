@@ -18,6 +18,7 @@ from appliance.lua.files.folder import folder_of
 from appliance.lua.running.executor import CANCELLED, Execution, ExecutionRequest, Executor
 from appliance.lua.running.modes import Decision, Mode, ModeType, mode_check
 from appliance.lua.running.worker_pool import WorkerPool
+from appliance.lua.text.source import Source
 from appliance.tables.checks import function, string
 from appliance.tables.fields import Field, Fields, Table
 
@@ -56,10 +57,11 @@ def build_scene_catalog(
     default_max: int,
     inspect: Inspect | None = None,
     dependencies: Dependencies | None = None,
+    unsaved: Source | None = None,
 ) -> Catalog[Scene]:
     """Return the catalog of the scene folder. The catalog is empty until it is loaded. `inspect` returns warnings
-    about a file."""
-    folder, parse = folder_of(section, root), scene_parser(default_max)
+    about a file. `unsaved` replaces a file of the folder."""
+    folder, parse = folder_of(section, root, unsaved), scene_parser(default_max)
     return Catalog("scene", folder, pool.describe, parse, inspect, dependencies=dependencies)
 
 

@@ -31,6 +31,7 @@ from appliance.lua.executable_files import ExecutableFiles
 from appliance.lua.files.catalog import Catalog, Dependencies, Describe
 from appliance.lua.files.folder import folder_of
 from appliance.lua.running.executor import Executor
+from appliance.lua.text.source import Source
 from appliance.settings import AutomationsSettings
 from appliance.tasks import Tasks
 
@@ -210,12 +211,13 @@ def build_automation_catalog(
     clock: Clock,
     known: Callable[[], HomeNames] | None = None,
     dependencies: Dependencies | None = None,
+    unsaved: Source | None = None,
 ) -> Catalog[AutomationDefinition]:
     """Return a catalog of the automations in the section's folder. The catalog is empty until it is loaded. Names
-    that are not in `known` cause warnings."""
+    that are not in `known` cause warnings. `unsaved` replaces a file of the folder."""
     default_max = settings.runner.default_max_concurrent
     find_warnings = None if known is None else lambda definition: known().warnings_of(definition)
     inspect = None if known is None else lambda source: known().inspect(source)
     parse = automation_parser(locale, clock, default_max, find_warnings)
-    folder = folder_of(settings, root)
+    folder = folder_of(settings, root, unsaved)
     return Catalog("automation", folder, describe, parse, inspect, omits_copies=True, dependencies=dependencies)

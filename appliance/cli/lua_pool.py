@@ -16,7 +16,7 @@ from appliance.lua.text.source import Source
 
 @asynccontextmanager
 async def open_pool(
-    settings: Config, clock: Clock, *home: Path, max_cpu_secs: float = inf
+    settings: Config, clock: Clock, *home: Path, max_cpu_secs: float = inf, unsaved: Source | None = None
 ) -> AsyncIterator[WorkerPool]:
     """Start the Lua workers. If root started this process, the workers switch to the user that owns the home.
 
@@ -25,7 +25,7 @@ async def open_pool(
     ids, limits = worker_ids(*home), settings.automations.runner
     zone = settings.locale.timezone
     parts = settings.scripts, limits, zone, settings.root, clock
-    async with build_pool(*parts, user_ids=ids, max_cpu_secs=max_cpu_secs) as pool:
+    async with build_pool(*parts, user_ids=ids, max_cpu_secs=max_cpu_secs, unsaved=unsaved) as pool:
         if ids:
             await pool.compile(Source(name="the start of Lua", text=b""))
         yield pool
@@ -33,10 +33,10 @@ async def open_pool(
 
 @asynccontextmanager
 async def open_pool_as_owner(
-    settings: Config, clock: Clock, *home: Path, max_cpu_secs: float = inf
+    settings: Config, clock: Clock, *home: Path, max_cpu_secs: float = inf, unsaved: Source | None = None
 ) -> AsyncIterator[WorkerPool]:
     """Start the Lua workers. If root started this process, this process also switches to the user that owns the
     home."""
-    async with open_pool(settings, clock, *home, max_cpu_secs=max_cpu_secs) as pool:
+    async with open_pool(settings, clock, *home, max_cpu_secs=max_cpu_secs, unsaved=unsaved) as pool:
         become_owner(*home)
         yield pool

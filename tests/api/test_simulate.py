@@ -6,6 +6,9 @@ import asyncio
 import json
 import logging
 import os
+import resource
+import socket
+import tempfile
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -22,6 +25,7 @@ from appliance.automations.triggers.kinds import TRIGGER_KINDS
 from appliance.cli.simulation.hub_simulations import HubSimulations
 from appliance.cli.simulation.priority import NICE
 from appliance.cli.simulation.process import MAX_OUTPUT_BYTES
+from appliance.errors import Busy
 from appliance.lua_worker.ctx_methods import CTX_METHODS
 from tests.fakes.app import LIGHT, App, open_app
 from tests.fakes.lua import write
@@ -150,6 +154,107 @@ async def test_a_simulation_has_a_lower_priority_than_the_hub(tmp_path: Path) ->
     async with endless_simulation(tmp_path) as processes:
         [process] = map(int, processes)
         await until(lambda: os.getpriority(os.PRIO_PROCESS, process) == niceness)
+
+
+async def test_a_simulation_writes_no_file_and_skips_other_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path, {"automations/daily.lua": DAILY % "12:00", "test.toml": ""})
+    config, temporary = tmp_path / "config", tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    for name in ("z", "automations/z.lua", "scripts.lua"):
+        (config / name).symlink_to("/dev/zero")
+    (config / "loop").symlink_to(".")
+    os.mkfifo(config / "pipe")
+    os.mkfifo(config / "automations" / "pipe.lua")
+    with (config / "huge.bin").open("wb") as stream:
+        stream.truncate(20 << 30)
+    asked = SimulationRequest(
+        start=FROM, path="config/automations/new.lua", text=DAILY.replace("daily", "new") % "13:00"
+    )
+    with socket.socket(socket.AF_UNIX) as special:
+        monkeypatch.chdir(config)
+        special.bind("socket")
+        before = list_present(tmp_path)
+        writes: list[set[Path]] = []
+        simulating = asyncio.ensure_future(HubSimulations(config / "test.toml").simulate(asked, {}))
+        while not simulating.done():
+            writes.append(list_present(tmp_path) - before)
+            await asyncio.wait({simulating}, timeout=0.01)
+    lines = [orjson.loads(line) for line in (await simulating).lines]
+    assert [line["automation"] for line in lines if line["fired"]] == ["daily", "new"]
+    assert not set().union(*writes) and list_present(tmp_path) == before
+
+
+def list_present(folder: Path) -> set[Path]:
+    return {*folder.rglob("*")}
+
+
+CALLS_SCRIPT = """return {
+  id = "calls", name = "Calls", trigger = { type = "wall_clock", time = "12:00" },
+  execute = function(ctx) ctx:log("info", require("words.of").text) ctx:run_scene("evening") end,
+}
+"""
+SCENE = 'return { id = "evening", name = "Evening", execute = function(ctx) ctx:log("info", "%s") end }'
+
+
+@pytest.mark.parametrize("folder", ["config", "lua"])
+@pytest.mark.parametrize("is_saved", [True, False])
+@pytest.mark.parametrize(
+    ("path", "text", "printed"),
+    [
+        ("scripts/words/of.lua", 'return { text = "new script" }', "new script"),
+        ("scenes/evening.lua", SCENE % "new scene", "new scene"),
+        (
+            "automations/calls.lua",
+            CALLS_SCRIPT.replace('require("words.of").text', '"new automation"'),
+            "new automation",
+        ),
+    ],
+)
+async def test_the_given_text_replaces_a_file_of_any_folder(
+    tmp_path: Path, folder: str, path: str, text: str, printed: str, *, is_saved: bool
+) -> None:
+    root = tmp_path / "home"
+    texts = {
+        "scripts/words/of.lua": 'return { text = "old" }',
+        "scenes/evening.lua": SCENE % "old",
+        "automations/calls.lua": CALLS_SCRIPT,
+    }
+    if not is_saved:
+        del texts[path]
+    for name, old in texts.items():
+        (root / folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / folder / name).write_text(old)
+    names = ("scripts", "scenes", "automations")
+    write(root, {"test.toml": "".join(f'[{name}]\ndirectory = "{folder}/{name}"\n' for name in names)})
+    before = list_present(tmp_path)
+    asked = SimulationRequest(start=FROM, path=f"{folder}/{path}", text=text, runs_lua=True)
+    result = await HubSimulations(root / "config" / "test.toml").simulate(asked, {})
+    assert printed in str(result.lines), result
+    assert list_present(tmp_path) == before
+    assert {name: (root / folder / name).read_text() for name in texts} == texts
+
+
+async def test_the_given_text_replaces_the_configuration(tmp_path: Path) -> None:
+    write(tmp_path, {"automations/daily.lua": DAILY % "12:00", "test.toml": "[locale"})
+    text = '[locale]\ntimezone = "Asia/Tokyo"\n'
+    asked = SimulationRequest(start=FROM, path="config/test.toml", text=text)
+    result = await HubSimulations(tmp_path / "config" / "test.toml").simulate(asked, {})
+    assert [orjson.loads(line)["at"] for line in result.lines] == ["2026-11-20T03:00:00.000Z"]
+
+
+async def test_without_free_descriptors_a_simulation_is_refused_for_now(tmp_path: Path) -> None:
+    write(tmp_path, {"test.toml": ""})
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
+    try:
+        with pytest.raises(Busy, match=r"^the simulation cannot start now: Too many open files; try again later$"):
+            await HubSimulations(tmp_path / "config" / "test.toml").simulate(SimulationRequest(), {})
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 @pytest.mark.parametrize("form", ["text", "list"])

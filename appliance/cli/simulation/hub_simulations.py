@@ -6,10 +6,8 @@ from __future__ import annotations
 
 import asyncio
 import marshal
-import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import datetime
@@ -38,7 +36,7 @@ main()
 
 
 class HubSimulations:
-    """Runs one simulation at a time on copies of the configuration."""
+    """Runs one simulation at a time. Each simulation reads the configuration without writing or copying files."""
 
     def __init__(self, file: Path) -> None:
         self._file = file.absolute()
@@ -58,27 +56,11 @@ class HubSimulations:
             self._waiting -= 1
 
     async def _run(self, asked: SimulationRequest, stored: Mapping[str, bytes]) -> SimulationResult:
-        folder = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="lares-simulation-"))
         try:
-            file = await asyncio.to_thread(_copy, self._file, folder, asked)
-            output = await _run_process(marshal.dumps((str(file), asdict(asked), {**stored})))
-            return await asyncio.to_thread(_read, output)
+            output = await _run_process(marshal.dumps((str(self._file), asdict(asked), {**stored})))
         except OSError as error:
-            raise Invalid(f"the simulation cannot run: {error.strerror or error}") from None
-        finally:
-            await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
-
-
-def _copy(file: Path, folder: Path, asked: SimulationRequest) -> Path:
-    """Copy the configuration into the folder, with the new text of one file. Return the path of the copied main
-    file."""
-    copied = folder / file.parent.name
-    shutil.copytree(file.parent, copied, ignore_dangling_symlinks=True)
-    if asked.path is not None and asked.text is not None:
-        target = folder / asked.path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(asked.text)
-    return copied / file.name
+            raise Busy(f"the simulation cannot start now: {error.strerror or error}; try again later") from None
+        return await asyncio.to_thread(_read, output)
 
 
 async def _run_process(given: bytes) -> bytes:

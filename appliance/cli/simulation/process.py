@@ -21,6 +21,7 @@ from appliance.cli.simulation.printer import SimulationPrinter
 from appliance.cli.simulation.simulation import open_simulation
 from appliance.config import Config
 from appliance.errors import ConfigFailed, Fault, Invalid, InvalidFile, StartFailed
+from appliance.lua.text.source import Source
 
 MAX_SECS = 5.0
 """The time limit of one simulation."""
@@ -53,7 +54,8 @@ def main() -> None:
 async def _simulate(file: Path, asked: SimulationRequest, stored: Mapping[str, bytes]) -> tuple[Any, ...]:
     """Return the simulation's lines, its end as text, whether the simulation is complete, and None in place of an
     error."""
-    settings = _load(file)
+    unsaved = None if asked.path is None or asked.text is None else Source(name=asked.path, text=asked.text.encode())
+    settings = _load(file, unsaved)
     try:
         prepared = prepare(stored, settings.locale, asked.start, asked.hours, asked.events)
     except Invalid as fault:
@@ -64,7 +66,8 @@ async def _simulate(file: Path, asked: SimulationRequest, stored: Mapping[str, b
     output = _Output(clock.stop)
     printer = SimulationPrinter(clock, None, clock.stop, runs_lua=asked.runs_lua, write=output.write)
     is_complete = False
-    opened = open_simulation(settings, prepared.stored, clock, printer, home=(file,), runs_lua=asked.runs_lua)
+    parts = settings, prepared.stored, clock, printer
+    opened = open_simulation(*parts, home=(file,), runs_lua=asked.runs_lua, unsaved=unsaved)
     with suppress(TimeoutError, StartFailed):  # return the lines that were written before the failure
         async with asyncio.timeout(MAX_SECS), opened as simulation:
             try:
@@ -96,10 +99,14 @@ class _Output:
             self._stop()
 
 
-def _load(file: Path) -> Config:
-    """Return the configuration, or the defaults if there is no file. Raise `InvalidFile` on failure."""
+def _load(file: Path, unsaved: Source | None) -> Config:
+    """Return the configuration with the unsaved text, or the defaults if there is no file. Raise `InvalidFile` on
+    failure."""
+    path = f"{file.parent.name}/{file.name}"
     try:
+        if unsaved is not None and unsaved.name == path:
+            return config.parse(unsaved.text.decode(), str(file), os.environ)
         return config.load_or_defaults(file, os.environ)
     except ConfigFailed as failed:
         faults = [Fault(file.name, each.line, each.message) for each in failed.faults]
-        raise InvalidFile(f"{file.parent.name}/{file.name}", faults) from None
+        raise InvalidFile(path, faults) from None

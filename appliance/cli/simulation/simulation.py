@@ -47,6 +47,7 @@ from appliance.lua.files.catalog import LoadedFile
 from appliance.lua.files.kind_files import DescribeKind, KindFiles, folder_of_kinds
 from appliance.lua.running.context import Context, CtxFunction
 from appliance.lua.running.executor import Execution, ExecutionRequest, Executor
+from appliance.lua.text.source import Source
 from appliance.scenes import Scene, Scenes, build_scene_catalog
 from appliance.store.clock_trust import ClockTrust
 from appliance.store.records import read_devices, read_layout
@@ -131,13 +132,15 @@ async def open_simulation(
     *,
     home: Sequence[Path],
     runs_lua: bool,
+    unsaved: Source | None = None,
 ) -> AsyncIterator[Simulation]:
-    """Open the automations with the stored state, as the user that owns `home`. Store nothing."""
+    """Open the automations with the stored state, as the user that owns `home`. Store nothing. `unsaved` replaces a
+    Lua file."""
     bus, limits = Bus(), settings.automations.runner
     registry = (environment := _environment(settings, stored, bus, clock)).registry
     work: dict[str, CtxFunction] = {}
-    async with open_pool_as_owner(settings, clock, *home) as pool:
-        operations = await _list_operations(settings, home[0], pool.describe)
+    async with open_pool_as_owner(settings, clock, *home, unsaved=unsaved) as pool:
+        operations = await _list_operations(settings, home[0], pool.describe, unsaved)
         dispatcher, turn = SimulatedDispatcher(registry, bus, clock, operations), Turn()
 
         def new_context(request: ExecutionRequest) -> Context:
@@ -147,8 +150,12 @@ async def open_simulation(
 
         executor = partial(SimulatedExecutor, turn) if runs_lua else DryExecutor
         new_executor = partial(executor, pool, new_context, clock)
-        catalog = build_automation_catalog(settings.automations, settings.root, pool.describe, settings.locale, clock)
-        in_scenes = build_scene_catalog(settings.scenes, settings.root, pool, limits.default_max_concurrent)
+        catalog = build_automation_catalog(
+            settings.automations, settings.root, pool.describe, settings.locale, clock, unsaved=unsaved
+        )
+        in_scenes = build_scene_catalog(
+            settings.scenes, settings.root, pool, limits.default_max_concurrent, unsaved=unsaved
+        )
         async with (
             Scenes(in_scenes, new_executor(ExecutionHistory())) as scenes,
             Automations(catalog, environment, new_executor(printer)) as automations,
@@ -172,14 +179,16 @@ async def open_simulation(
 
 
 async def _list_operations(
-    settings: Config, file: Path, describe: DescribeKind
+    settings: Config, file: Path, describe: DescribeKind, unsaved: Source | None
 ) -> Mapping[str, Collection[str] | None]:
     """Return the operations of all sections, including disabled sections. Return None if the operations are
     unknown."""
     sections = list_lua_sections(settings.adapters.values())
     found = dict.fromkeys(settings.adapter_names) | list_operations(settings.adapters)
     if sections:
-        found |= (await KindFiles(folder_of_kinds(file), describe).read(sections)).list_operations()
+        folder = folder_of_kinds(file)
+        own = unsaved if unsaved is not None and unsaved.name.startswith(f"{folder.name}/") else None
+        found |= (await KindFiles(folder, describe, own).read(sections)).list_operations()
     return found
 
 

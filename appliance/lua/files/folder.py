@@ -42,11 +42,15 @@ class Contents(Struct, frozen=True, kw_only=True):
 
 
 class Folder(Struct, frozen=True, kw_only=True):
-    """A folder of Lua files. Messages contain `name`. If `is_deep` is true, the folder includes its subfolders."""
+    """A folder of Lua files. Messages contain `name`. If `is_deep` is true, the folder includes its subfolders.
+
+    `unsaved` is the text of a file in this folder. It is used instead of the file on disk, which may be missing.
+    """
 
     path: Path
     name: str
     is_deep: bool = False
+    unsaved: Source | None = None
 
     def read(self) -> Contents:
         """Read every `*.lua` file except hidden files. This method blocks."""
@@ -98,10 +102,18 @@ class Folder(Struct, frozen=True, kw_only=True):
             return [".".join(path.with_suffix("").parts) for path in self._walk([], [])[:MAX_MODULES_LISTED]]
         return []
 
+    def find_unsaved(self, path: str | Path) -> Source | None:
+        """Return the unsaved text of the file with this relative path, if any."""
+        return self.unsaved if self.unsaved is not None and self._path_of(self.unsaved) == Path(path) else None
+
+    def _path_of(self, source: Source) -> Path:
+        return Path(source.name.removeprefix(f"{self.name}/"))
+
     def _walk(self, faults: list[Fault], unread: list[Path]) -> list[Path]:
         """Return the relative paths of all Lua files. Add a fault for each unreadable folder to `faults`, and a
         warning for each ignored file that looks like Lua to `unread`."""
-        folders, files = [Path()], []
+        folders = [Path()]
+        files = set() if self.unsaved is None else {self._path_of(self.unsaved)}
         while folders:
             folder = folders.pop()
             is_read = self.is_deep or folder == Path()
@@ -109,19 +121,22 @@ class Folder(Struct, frozen=True, kw_only=True):
                 if entry.is_dir(follow_symlinks=False):
                     folders += [folder / entry.name] if self.is_deep or len(unread) < MAX_UNREAD else []
                 elif is_read and entry.name.endswith(".lua"):
-                    files.append(folder / entry.name)
+                    files.add(folder / entry.name)
                 elif looks_like_lua(entry.name):
                     unread.append(folder / entry.name)
         return sorted(files, key=os.fspath)
 
     def _scan(self, folder: Path, faults: list[Fault]) -> list[os.DirEntry[str]]:
-        """Return the visible entries of the folder. Raise `FileNotFoundError` if the top folder is missing."""
+        """Return the visible entries of the folder. Raise `FileNotFoundError` if the top folder is missing, unless
+        there is an unsaved file."""
         try:
             with os.scandir(self.path / folder) as entries:
                 return [entry for entry in entries if not entry.name.startswith(".")]
         except OSError as error:
             if folder == Path() and isinstance(error, FileNotFoundError):
-                raise
+                if self.unsaved is None:
+                    raise
+                return []
             faults.append(Fault(self._name_of(folder), 0, f"the folder cannot be read: {error.strerror}"))
             return []
 
@@ -131,15 +146,16 @@ class Folder(Struct, frozen=True, kw_only=True):
     def _load(self, path: Path, name: str) -> Source | None:
         """Return the file, or None for a folder. Raise `Invalid`, `OSError`, or `UnicodeDecodeError` if the file is
         unusable."""
-        file = self.path / path
-        mode = file.stat().st_mode
-        if stat.S_ISDIR(mode):
-            return None
-        if not stat.S_ISREG(mode):
-            raise Invalid("is not a file")
-        if self.is_deep and not self.contains(file):
-            raise Invalid("is a link to a file outside the folder, so `require` cannot load it")
-        source = load(file, name)
+        if (source := self.find_unsaved(path)) is None:
+            file = self.path / path
+            mode = file.stat().st_mode
+            if stat.S_ISDIR(mode):
+                return None
+            if not stat.S_ISREG(mode):
+                raise Invalid("is not a file")
+            if self.is_deep and not self.contains(file):
+                raise Invalid("is a link to a file outside the folder, so `require` cannot load it")
+            source = load(file, name)
         source.text.decode()
         if b"\0" in source.text:
             raise Invalid(_WIDE)
@@ -157,6 +173,8 @@ def load_module(scripts: Folder | None, module: str) -> Source:
         )
     path = module.replace(".", "/") + ".lua"
     name = f"{scripts.name}/{path}"
+    if (unsaved := scripts.find_unsaved(path)) is not None:
+        return unsaved
     try:
         file = (scripts.path / path).resolve(strict=True)
         if not scripts.contains(file):
@@ -225,12 +243,14 @@ async def read_folder(folder: Folder | None) -> Contents:
     return Contents(sources=(), faults=()) if folder is None else await asyncio.to_thread(folder.read)
 
 
-def folder_of(section: LuaFolder, root: Path) -> Folder | None:
-    """Return the folder of the section, or None if the section is disabled. Only `[scripts]` has subfolders."""
+def folder_of(section: LuaFolder, root: Path, unsaved: Source | None = None) -> Folder | None:
+    """Return the folder of the section, or None if the section is disabled. Only `[scripts]` has subfolders. The
+    folder contains `unsaved` if its name begins with the folder's path."""
     if not section.enabled:
         return None
-    is_deep = isinstance(section, ScriptsSettings)
-    return Folder(path=root / section.directory, name=section.directory.rstrip("/"), is_deep=is_deep)
+    is_deep, name = isinstance(section, ScriptsSettings), section.directory.rstrip("/")
+    own = unsaved if unsaved is not None and unsaved.name.startswith(f"{name}/") else None
+    return Folder(path=root / section.directory, name=name, is_deep=is_deep, unsaved=own)
 
 
 def folders_of(sections: Sections, root: Path) -> list[Folder]:

@@ -288,10 +288,11 @@ def build_pool(
     on_start: Callable[[], None] = lambda: None,
     user_ids: tuple[int, ...] = (),
     max_cpu_secs: float = inf,
+    unsaved: Source | None = None,
 ) -> WorkerPool:
     """Return a pool with the configured limits. `root` is the parent of relative paths. If root starts a worker,
-    the worker runs with the user and groups in `user_ids`. `max_cpu_secs` is the limit of kinds in Lua, if any. See
-    `WorkerPool` for the other arguments."""
+    the worker runs with the user and groups in `user_ids`. `max_cpu_secs` is the limit of kinds in Lua, if any.
+    `unsaved` replaces a script. See `WorkerPool` for the other arguments."""
     limits = RunLimits(
         max_memory_mb=scripts.max_memory_mb,
         max_cpu_secs=min(scripts.max_cpu_secs, max_cpu_secs),
@@ -302,7 +303,7 @@ def build_pool(
     )
     return WorkerPool(
         limits=limits,
-        scripts=folder_of(scripts, root),
+        scripts=folder_of(scripts, root, unsaved),
         timezone=timezone,
         clock=clock,
         on_kill=on_kill,

@@ -61,19 +61,10 @@ class Server:
     The constructor binds the socket, and raises `StartFailed` on failure. On exit, the server accepts no new
     connections, closes event streams with 1001, and waits for requests and running executions until
     `limits.stop_secs` after the stop request. The server then aborts the `work`, waits up to `limits.abort_secs` for
-    responses, and aborts the remaining connections. `control` is a bound Unix socket that serves the same API,
-    without a key, to root and to this process's user.
+    responses, and aborts the remaining connections.
     """
 
-    def __init__(
-        self,
-        app: Application,
-        address: Address,
-        clock: Clock,
-        *,
-        work: Work,
-        control: socket.socket | None = None,
-    ) -> None:
+    def __init__(self, app: Application, address: Address, clock: Clock, *, work: Work) -> None:
         self._work = work
         self._clock = clock
         self._app = app
@@ -81,7 +72,8 @@ class Server:
         self._frames = ByteBudget(limits.frames_bytes)
         self._unsent = UnsentBytes(limits.unsent_bytes)
         self._connections: set[Connection] = set()
-        self._control = control
+        self._control: Listener | None = None
+        self._control_limiter = ConnectionLimiter(MAX_CONTROL_CONNECTIONS, MAX_CONTROL_CONNECTIONS, clock.monotonic)
         self._open: list[Listener] = []
         self._listeners = AsyncExitStack()
         self._socket = _bind(address)
@@ -97,13 +89,7 @@ class Server:
     async def __aenter__(self) -> Server:
         limiter = self._app.limiter
         connect = partial(self._new_connection, limiter, is_on_box=False)
-        self._open.append(Listener(self._socket, limiter, connect))
-        if self._control is not None:
-            own = ConnectionLimiter(MAX_CONTROL_CONNECTIONS, MAX_CONTROL_CONNECTIONS, self._clock.monotonic)
-            connect = partial(self._new_connection, own, is_on_box=True)
-            self._open.append(Listener(self._control, own, connect, _allowed_user))
-        for listener in self._open:
-            await self._listeners.enter_async_context(listener)
+        await self._listen(Listener(self._socket, limiter, connect))
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -112,6 +98,20 @@ class Server:
         await self._close_connections()
         await self._listeners.aclose()
         Sanic.unregister_app(self._app)
+
+    async def serve_control(self, control: socket.socket) -> None:
+        """Serve the same API, without a key, to root and to this process's user at this bound Unix socket. Close the
+        previous Unix socket."""
+        if self._control is not None:
+            self._control.close()
+        limiter = self._control_limiter
+        connect = partial(self._new_connection, limiter, is_on_box=True)
+        self._control = Listener(control, limiter, connect, _allowed_user)
+        await self._listen(self._control)
+
+    async def _listen(self, listener: Listener) -> None:
+        self._open.append(listener)
+        await self._listeners.enter_async_context(listener)
 
     def _new_connection(self, limiter: ConnectionLimiter, peer: str, *, is_on_box: bool) -> Connection:
         return Connection(

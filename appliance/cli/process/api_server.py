@@ -6,7 +6,6 @@ the Lua worker start.
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Mapping
 from functools import cache, partial
 from pathlib import Path
@@ -22,8 +21,7 @@ from appliance.config import Config, list_kinds
 from appliance.hub import Hub
 
 
-def build_server(hub: Hub, keyring: Keyring, config: Config, data_dir: Path, control: socket.socket | None) -> Server:
-    """Build the API server. `control` is the control socket, or None if it could not be bound."""
+def build_server(hub: Hub, keyring: Keyring, config: Config, data_dir: Path) -> Server:
     file, limits = Path(config.file), ApiLimits.of(config.api)
 
     @cache
@@ -45,7 +43,7 @@ def build_server(hub: Hub, keyring: Keyring, config: Config, data_dir: Path, con
         make_backup=partial(_pack_backup, file, data_dir),
         simulate=simulate,
     )
-    return Server(app, config.api.bind_address, hub.clock, work=hub, control=control)
+    return Server(app, config.api.bind_address, hub.clock, work=hub)
 
 
 def _pack_backup(config: Path, data_dir: Path) -> bytes:

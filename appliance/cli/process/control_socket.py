@@ -8,37 +8,94 @@ import logging
 import os
 import socket
 import stat
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
+
+from appliance.clock import Clock
 
 SOCKET = "control.sock"
 MAX_PATH_BYTES = 107
 
+SOCKET_CHECK_SECS = 60.0
+"""Seconds between two checks whether the socket's file exists."""
+
 log = logging.getLogger("hub")
 
 
-@contextlib.contextmanager
-def control_socket(folder: Path) -> Iterator[socket.socket | None]:
-    """Within the context, bind a socket in the folder. Remove the socket's file at the end, unless another hub has
-    replaced it. If binding fails, log an error and yield None."""
-    try:
-        bound, file = _bind(folder)
-    except OSError as error:
-        is_other = error.errno == errno.EADDRINUSE
-        reason = "is not a socket; remove it and restart the hub" if is_other else error.strerror or error
-        log.warning(
-            "the control socket is missing, so commands cannot reach this hub: %s: %s", folder / SOCKET, reason
-        )
-        yield None
-        return
-    try:
-        yield bound
-    finally:
-        bound.close()
-        with contextlib.suppress(OSError):
-            if os.path.samestat(os.fstat(file), (folder / SOCKET).lstat()):
-                (folder / SOCKET).unlink()
-        os.close(file)
+class ControlSocket:
+    """A Unix socket in the folder. If binding fails, the context logs an error. At the end, the context removes the
+    socket's file, unless another hub has replaced it.
+
+    - `bound`: the socket, or None if binding failed.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / SOCKET
+        self._file: int | None = None
+        self.bound: socket.socket | None = None
+
+    def __enter__(self) -> ControlSocket:
+        try:
+            self.bind()
+        except OSError as error:
+            is_other = error.errno == errno.EADDRINUSE
+            reason = "is not a socket; remove it and restart the hub" if is_other else error.strerror or error
+            log.warning(
+                "the control socket is missing, so commands cannot reach this hub: %s: %s", self._path, reason
+            )
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.bound is not None and self._file is not None:
+            self.bound.close()
+            with contextlib.suppress(OSError):
+                if os.path.samestat(os.fstat(self._file), self._path.lstat()):
+                    self._path.unlink()
+            os.close(self._file)
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether the folder contains no control socket."""
+        return not os.path.lexists(self._path)
+
+    def bind(self) -> socket.socket:
+        """Bind a new socket with mode 0600. Replace the socket of a killed hub. Raise `OSError` on failure."""
+        if self._path.exists() and stat.S_ISSOCK(self._path.lstat().st_mode):
+            self._path.unlink()
+        bound = socket.socket(socket.AF_UNIX)
+        try:
+            os.fchmod(bound.fileno(), 0o600)  # Linux creates the socket's file with this mode
+            with socket_path(self._path.parent) as short:
+                bound.bind(short)
+            bound.setblocking(False)
+            # while the descriptor is open, no other file gets the inode, even if this file is deleted
+            file = os.open(self._path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except OSError:
+            bound.close()
+            raise
+        if self._file is not None:
+            os.close(self._file)
+        self.bound, self._file = bound, file
+        return bound
+
+
+async def restore_missing(
+    control: ControlSocket,
+    serve: Callable[[socket.socket], Awaitable[None]],
+    check_folder: Callable[[], Awaitable[None]],
+    clock: Clock,
+) -> None:
+    """Bind and serve a new socket whenever another program has deleted the socket's file. Run until cancelled.
+
+    `check_folder` raises `OSError` if the data directory was replaced, because another hub may use it.
+    """
+    while True:
+        await clock.sleep(SOCKET_CHECK_SECS)
+        if control.is_missing:
+            with contextlib.suppress(OSError):
+                await check_folder()
+                await serve(control.bind())
+                log.warning("the control socket was missing; the hub created it again")
 
 
 @contextlib.contextmanager
@@ -54,23 +111,3 @@ def socket_path(folder: Path) -> Iterator[str]:
         yield f"/proc/self/fd/{descriptor}/{SOCKET}"
     finally:
         os.close(descriptor)
-
-
-def _bind(folder: Path) -> tuple[socket.socket, int]:
-    """Bind a socket with mode 0600. Replace the socket of a killed hub. Return the socket and a descriptor of its
-    file."""
-    path = folder / SOCKET
-    if path.exists() and stat.S_ISSOCK(path.lstat().st_mode):
-        path.unlink()
-    bound = socket.socket(socket.AF_UNIX)
-    try:
-        os.fchmod(bound.fileno(), 0o600)  # Linux creates the socket's file with this mode
-        with socket_path(folder) as short:
-            bound.bind(short)
-        bound.setblocking(False)
-        # while the descriptor is open, no other file gets the inode, even if this file is deleted
-        file = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except OSError:
-        bound.close()
-        raise
-    return bound, file

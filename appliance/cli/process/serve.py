@@ -10,13 +10,14 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import AsyncExitStack, closing
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
 from appliance.allocator import serve_python
 from appliance.api.frames import frame_of
 from appliance.cli.keyring import open_keyring
-from appliance.cli.process.control_socket import control_socket
+from appliance.cli.process.control_socket import ControlSocket, restore_missing
 from appliance.cli.process.garbage import exclude_devices, exclude_present, return_unused
 from appliance.cli.process.notifier import Notifier
 from appliance.clock import Clock
@@ -56,7 +57,8 @@ async def serve(
     runs no automations. `log_buffer` contains earlier log lines.
     """
     clock = Clock()
-    hub = Hub(config, Disk(data_dir), clock, is_safe=is_safe, log_buffer=log_buffer, frame_of=frame_of, load=load)
+    disk = Disk(data_dir)
+    hub = Hub(config, disk, clock, is_safe=is_safe, log_buffer=log_buffer, frame_of=frame_of, load=load)
     stop, hangup = _listen_to_signals(hub)
     notifier = Notifier(os.environ, clock)
     async with AsyncExitStack() as stack:
@@ -65,9 +67,11 @@ async def serve(
         importing = tasks.start(_import_api(hub), "import of the API")
         await stack.enter_async_context(hub)
         keyring = stack.enter_context(closing(await open_keyring(config.auth, hub.store.keys, data_dir, clock)))
-        control = stack.enter_context(control_socket(data_dir))
-        server = (await importing)(hub, keyring, config, data_dir, control)
+        control = stack.enter_context(ControlSocket(data_dir))
+        server = (await importing)(hub, keyring, config, data_dir)
         await stack.enter_async_context(server)
+        if control.bound is not None:
+            await server.serve_control(control.bound)
         on_listening(hub, server.port)
         when_ready(hub, exclude_present)
         exclude_devices(hub.bus)
@@ -76,6 +80,10 @@ async def serve(
         async with Tasks() as working:
             working.start(_start_adapters(hub), "start of the adapters")
             working.start(_reload_on(hangup, hub, notifier), "reload on SIGHUP")
+            check_folder = partial(hub.store.thread.run, disk.check_folder)
+            working.start(
+                restore_missing(control, server.serve_control, check_folder, clock), "check of the control socket"
+            )
             working.start(return_unused(clock, hub.pack), "return of memory")
             await stop.wait()
         log.info("stopping")

@@ -238,6 +238,21 @@ async def test_the_given_text_replaces_a_file_of_any_folder(
     assert {name: (root / folder / name).read_text() for name in texts} == texts
 
 
+KIND = 'return { name = "Mine", operations = { %s = { run = function() end } }, poll = function() return {} end }'
+INVOKES = DAILY % "12:00"
+INVOKES = INVOKES[: INVOKES.index("ctx:command")] + 'ctx:invoke("mine:new", {}) end,\n}\n'
+
+
+async def test_the_given_text_replaces_an_adapter_kind(tmp_path: Path) -> None:
+    files = {"automations/daily.lua": INVOKES, "adapters/mine.lua": KIND % "old", "test.toml": "[adapters.mine]\n"}
+    write(tmp_path, files)
+    simulations = HubSimulations(tmp_path / "config" / "test.toml")
+    for text, is_known in ((KIND % "new", True), (KIND % "other", False)):
+        asked = SimulationRequest(start=FROM, path="config/adapters/mine.lua", text=text, runs_lua=True)
+        lines = (await simulations.simulate(asked, {})).lines
+        assert lines and (b"'mine:new' is not supported" not in lines[-1]) is is_known, lines
+
+
 async def test_the_given_text_replaces_the_configuration(tmp_path: Path) -> None:
     write(tmp_path, {"automations/daily.lua": DAILY % "12:00", "test.toml": "[locale"})
     text = '[locale]\ntimezone = "Asia/Tokyo"\n'

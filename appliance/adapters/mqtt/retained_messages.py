@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
+from contextlib import suppress
 
-from appliance.adapters.mqtt.broker import BrokerConnection
+from appliance.adapters.mqtt.broker import DISCONNECT_SECS, BrokerConnection
 from appliance.adapters.mqtt.messages import Received, retained
 from appliance.clock import Clock
+from appliance.errors import Unreachable
 
 MIN_REPUBLISH_SECS = 60.0
 """Minimum seconds before a topic is published again after another client has changed it."""
@@ -79,3 +82,15 @@ class RetainedMessages:
                 recent[topic] = now
                 log.warning("%s: another client changed the topic %s; Lares restores the topic", self._name, topic)
                 await connection.publish(retained(topic, payload))
+
+    async def restore_at_end(self, connection: BrokerConnection) -> None:
+        """Restore all messages that another client changed, within a time limit. Never raises for a lost
+        connection."""
+        topics = [each for each in self._overwritten if each in self._published]
+        with suppress(Unreachable, TimeoutError):
+            async with asyncio.timeout(DISCONNECT_SECS):
+                for topic in topics:
+                    await connection.publish(retained(topic, self._published[topic]))
+                    del self._overwritten[topic]
+        if left := sum(topic in self._overwritten for topic in topics):
+            log.warning("%s: another client changed %d topics, which Lares could not restore", self._name, left)

@@ -467,6 +467,27 @@ async def test_a_message_that_another_client_changes_is_published_again_once(bro
             assert {*publisher._retained._republished_at} == {f"{base}/state", "lares/here/status"}
 
 
+async def test_a_stop_restores_a_message_that_another_client_changed_again(broker: Broker) -> None:
+    state = "lares/here/devices/elgato_lights:light:0/state"
+    config = HubTopics("here", "homeassistant").config(discovery_id(LAMP.device_id))
+    async with broker.client() as client, BrokerHome(broker) as home:
+        async with publishing(home, "here", Lamp(home.registry, LAMP)) as publisher:
+            kept = publisher._retained
+            await until(lambda: publisher._connection is not None and "lares/here/status" in kept._published)
+            await until(lambda: publisher._revision is not None)
+            for count in (1, 2):
+                for topic in (state, config):
+                    await client.publish(topic, f"nonsense {count}", qos=1, retain=True)
+                await until(lambda: {state, config} <= kept._overwritten.keys())
+                if count == 1:
+                    await until(lambda: {state, config} <= kept._republished_at.keys() and not kept._overwritten)
+            wanted = {topic: kept._published[topic] for topic in (state, config)}
+        await client.subscribe([(topic, 1) for topic in wanted])
+        for _ in wanted:
+            message = await anext(aiter(client.messages))
+            assert bytes(message.payload).decode() == wanted[message.topic.value]
+
+
 async def test_an_error_while_publishing_ends_only_the_connection(
     broker: Broker, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -197,6 +197,8 @@ class HubPublisher:
                     await self._retained.restore_overwritten(connection)
         finally:
             self._connection = None
+            if self._is_closing:
+                await self._retained.restore_at_end(connection)
 
     async def _publish_changes(self, connection: BrokerConnection) -> None:
         self._has_changed.clear()

@@ -11,6 +11,7 @@ import pytest
 
 from appliance.adapters.mqtt.announcements.announced_devices import MAX_BROKER_DEVICES, AnnouncedDevices
 from appliance.adapters.mqtt.announcements.announcement_store import MAX_UNUSED_CONFIGS
+from appliance.adapters.mqtt.announcements.device_places import MAX_BUILT_DEVICES
 from appliance.home.events import DropEnded, ObservationDropped
 from tests.adapters.mqtt.broker import Broker
 from tests.adapters.mqtt.captures import Sent
@@ -141,6 +142,50 @@ def test_beyond_the_limit_only_few_configurations_of_further_devices_are_stored(
     assert {"mqtt:late", "mqtt:old"} <= catalog.devices.keys() and "more" in catalog.router.filters
     announce(catalog, [Sent(sensor(each).topic, b"", True) for each in known[2:100]])
     assert len(catalog.devices) == MAX_BROKER_DEVICES, "the stored devices take the free places"
+
+
+def board(name: str, switches: int) -> list[Sent]:
+    """Return the configurations of a device whose second and later switches become parts."""
+    return [
+        config(f"switch/{name}_{number}", command_topic=f"c/{name}", unique_id=f"{name}_{number}",
+               device={"identifiers": [name]}, name=f"e{number}")
+        for number in range(switches)
+    ]  # fmt: skip
+
+
+@pytest.mark.slow
+def test_the_parts_of_all_devices_have_a_limit_and_never_replace_known_devices() -> None:
+    catalog, flood = new_catalog(), [each for number in range(50) for each in board(f"x{number:02}", 200)]
+    announce(catalog, [*board("known", 2), sensor("plain")])
+    known = set(catalog.devices)
+    assert len(known) == 3 and not catalog.refusals.limits
+    announce(catalog, flood)
+    there = set(catalog.devices)
+    assert known < there and len(there) == MAX_BUILT_DEVICES
+    assert [id_ for id_ in there - known if not id_.startswith("mqtt:x")] == []
+    assert "mqtt:x23" in there and "mqtt:x25" not in there
+    sentence = "with their parts, the devices of the broker exceed 5000; 26 of 52 devices are missing or lack parts"
+    assert catalog.refusals.limits["parts"] == sentence
+    stored = len(catalog.store._payloads)
+    assert stored == MAX_BUILT_DEVICES + MAX_UNUSED_CONFIGS
+    announce(catalog, [*board("known", 100), sensor("aaa")])
+    assert set(catalog.devices) == there, "nothing new has room"
+    parents = {device.parent_id for device in catalog.devices.values() if device.parent_id}
+    assert parents <= catalog.devices.keys()
+    announce(catalog, [Sent(each.topic, b"", True) for each in flood[:2600]])
+    assert len(catalog.devices) == len(there) - 2600 + MAX_UNUSED_CONFIGS, "the stored parts take the free places"
+    assert known < catalog.devices.keys() and "parts" not in catalog.refusals.limits
+
+
+@pytest.mark.slow
+def test_expected_devices_and_parts_keep_their_places() -> None:
+    catalog, late = new_catalog(), board("late", 150)
+    ids = {"mqtt:late", *(f"mqtt:late:late_{number}" for number in range(1, 150))}
+    catalog.expect(dict.fromkeys(ids, "late"))
+    announce(catalog, [each for number in range(26) for each in board(f"x{number:02}", 200)])
+    assert len(catalog.devices) == MAX_BUILT_DEVICES - len(ids)
+    announce(catalog, late)
+    assert ids < catalog.devices.keys() and len(catalog.devices) == MAX_BUILT_DEVICES
 
 
 def test_the_existing_entity_of_a_unique_id_is_used_and_the_other_reported() -> None:

@@ -8,6 +8,7 @@ from appliance.adapters.mqtt.announcements.announcement import Announcement
 from appliance.adapters.mqtt.announcements.announcement_store import AnnouncementStore
 from appliance.adapters.mqtt.announcements.device_builder import build_devices
 from appliance.adapters.mqtt.announcements.device_ids import DeviceSlugs
+from appliance.adapters.mqtt.announcements.device_places import MAX_BUILT_DEVICES, DevicePlaces
 from appliance.adapters.mqtt.announcements.grouping import MARKER_KINDS, group_announcements, markers_of
 from appliance.adapters.mqtt.device import MqttDevice
 from appliance.adapters.mqtt.fields import parse_templates
@@ -33,6 +34,7 @@ class AnnouncedDevices:
         self._slugs = DeviceSlugs()
         self._expected: Mapping[str, str] = {}  # identifiers by the device's slug
         self._built: dict[str, tuple[list[Announcement], list[MqttDevice]]] = {}
+        self._cut: set[str] = set()  # slugs of devices that lack parts because of the limit
 
     def current(self, device: MqttDevice, entity: Entity) -> tuple[MqttDevice, Entity]:
         """Return the current objects for a device and its entity, because a new announcement may have replaced
@@ -75,23 +77,38 @@ class AnnouncedDevices:
         self.refusals.note_doubles(doubles)
         built: dict[str, tuple[list[Announcement], list[MqttDevice]]] = {}
         rebuilt: list[MqttDevice] = []
-        for slug in self._choose_devices(groups):
-            known = self._built.get(slug)
-            if known is None or known[0] != groups[slug] or _has_old_unit(known[1]):
+        chosen, cut = self._choose_devices(groups), set[str]()
+        places = DevicePlaces(self._list_reserved(chosen))
+        # Devices that need no further place come first, because they can free places.
+        for slug in sorted(chosen, key=lambda each: (each not in self._built, each in self._cut)):
+            id_, known = f"{self._section}:{slug}", self._built.get(slug)
+            if not places.fits(id_):
+                cut.add(slug)
+                continue
+            may_grow = slug in self._cut and places.room > 0
+            if known is None or known[0] != groups[slug] or may_grow or _has_old_unit(known[1]):
                 for announcement in groups[slug]:
                     yield from parse_templates([announcement.config, *announcement.availability])
                 former = () if known is None else {each.key for each in known[0]}
-                id_ = f"{self._section}:{slug}"
                 devices = yield from build_devices(id_, groups[slug], self.refusals, former, self._locale)
-                rebuilt.extend(devices)
-                known = (groups[slug], devices)
+                fitting = places.take(devices, () if known is None else known[1])
+                if len(fitting) < len(devices):
+                    cut.add(slug)
+                rebuilt.extend(fitting)
+                known = (groups[slug], fitting)
+            elif slug in self._cut:
+                cut.add(slug)
             built[slug] = known
             yield
+        self._cut = cut
+        missing = f"{len(cut)} of {len(chosen)} devices are missing or lack parts"
+        sentence = f"with their parts, the devices of the broker exceed {MAX_BUILT_DEVICES}; {missing}"
+        self.refusals.note_limit("parts", sentence if cut else None)
         for slug in self._built.keys() - built.keys():
             self.refusals.note_crowded(f"{self._section}:{slug}", None)
             del self._built[slug]  # freeing thousands of devices at once would take long
             yield
-        self._built = built
+        self._built = dict(sorted(built.items()))
         self.devices = {device.id: device for _, devices in built.values() for device in devices}
         yield from self.router.route([*self.devices.values()])
         yield from self._set_device_ids()
@@ -117,9 +134,14 @@ class AnnouncedDevices:
         room = MAX_BROKER_DEVICES - len(first) - len(self._expected.keys() - set(groups))
         return sorted((first + others[: max(room, 0)])[:MAX_BROKER_DEVICES])
 
+    def _list_reserved(self, slugs: Iterable[str]) -> list[str]:
+        """Return the ids of the existing devices with these slugs, and of the expected devices, with their parts."""
+        existing = [device.id for slug in slugs if slug in self._built for device in self._built[slug][1]]
+        return existing + [f"{self._section}:{slug}" for slug in sorted(self._expected)]
+
     def _set_device_ids(self) -> Iterator[None]:
         ids: dict[str, str] = {}
-        is_full, markers = "devices" in self.refusals.limits, set[str]()
+        is_full, markers = not self.refusals.limits.keys().isdisjoint(("devices", "parts")), set[str]()
         for device in self.devices.values():
             ids |= {entity.announcement.key: device.id for entity in device.entities}
             for entity in device.entities if is_full else ():

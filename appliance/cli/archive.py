@@ -32,6 +32,7 @@ from appliance.cli.record_checks import (
     find_invalid,
 )
 from appliance.errors import Invalid, StartFailed
+from appliance.home.values import to_bytes
 from appliance.store.document_files import MIGRATIONS
 from appliance.store.file_format import STORE_FORMAT
 from appliance.store.month_files import HISTORY_FOLDER
@@ -315,7 +316,7 @@ def _migrated(values: dict[str, Any], store_format: int) -> dict[str, Any]:
     """Convert the values to the store's current format."""
     if store_format == STORE_FORMAT:
         return values
-    encoded = {key: orjson.dumps(value) for key, value in values.items()}
+    encoded = {key: to_bytes(value) for key, value in values.items()}
     for each in range(store_format, STORE_FORMAT):
         encoded = MIGRATIONS[each](encoded)
     return {key: orjson.loads(value) for key, value in encoded.items()}

@@ -24,6 +24,7 @@ from urllib.parse import quote, unquote_to_bytes
 import orjson
 
 from appliance.errors import StartFailed
+from appliance.home.values import to_bytes
 from appliance.store.disk import MAX_STORE_FILE_BYTES, Disk, naming, sync_folder, write_file
 from appliance.store.document_files import MIGRATIONS, DocumentFiles
 from appliance.store.file_format import generations_of, leftovers
@@ -209,7 +210,7 @@ def replace_document(folder: Path, values: Mapping[str, Any], stamp: str, *, own
 
 def _combine(values: Mapping[str, Any], present: Mapping[str, bytes], own: Iterable[str]) -> dict[str, bytes]:
     """Return the encoded values. Keys in `own` keep their values from `present`."""
-    encoded = {key: orjson.dumps(value) for key, value in values.items() if value is not None and key not in own}
+    encoded = {key: to_bytes(value) for key, value in values.items() if value is not None and key not in own}
     return encoded | {key: present[key] for key in own if key in present}
 
 

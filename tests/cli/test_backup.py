@@ -634,6 +634,11 @@ class TestLimits:
             "lares: b contains 1,600,000 values, but a home can have at most 1,000,000; nothing was restored\n",
         )
 
+    def test_the_largest_number_of_records_needs_little_memory(self, tmp_path: Path) -> None:
+        box(tmp_path)
+        pack(tmp_path / "b", entries(state={f"name/a:{number}": "A" for number in range(MAX_RECORDS)}))
+        assert _restore_with_memory(tmp_path, kib=480_000).returncode == 0
+
 
 STORED = {name: each for name, each in RECORDS.items() if None not in each[0].values()}
 """Invalid records that a document can contain."""

@@ -32,6 +32,7 @@ from appliance.cli.record_checks import (
     find_invalid,
 )
 from appliance.errors import Invalid, StartFailed
+from appliance.files.file_locations import has_control_characters
 from appliance.home.values import to_bytes
 from appliance.store.document_files import MIGRATIONS
 from appliance.store.file_format import STORE_FORMAT
@@ -66,7 +67,7 @@ _GZIP = b"\x1f\x8b"
 _OF_MACOS = ("._", ".DS_Store")
 """File name prefixes of the files that macOS adds to archives."""
 
-_MONTH = re.compile(re.escape(HISTORY_FOLDER) + r"/[0-9]{4,}-(?:0[1-9]|1[0-2])\.jsonl")
+_MONTH = re.compile(r"[0-9]{4,}-(?:0[1-9]|1[0-2])\.jsonl")
 
 UNREADABLE = (
     *(tarfile.TarError, zlib.error, OSError, EOFError),
@@ -151,7 +152,7 @@ def history_of(archive: Archive) -> Iterator[tuple[str, IO[bytes]]]:
     with _open_plain(archive.packed) as plain, tarfile.open(fileobj=plain, mode="r|") as tar:
         for entry in tar:
             path = PurePosixPath(entry.name)
-            if _MONTH.fullmatch(str(path)) and (stream := tar.extractfile(entry)) is not None:
+            if _is_month_path(path) and (stream := tar.extractfile(entry)) is not None:
                 yield path.name, stream
 
 
@@ -216,7 +217,7 @@ def _unpack(packed: IO[bytes]) -> dict[str, bytes]:
                 raise _Refused(f"contains more than {MAX_FILES:,} files and folders")
             if entry.isdir() or path.name.startswith(_OF_MACOS):
                 continue
-            is_month = _MONTH.fullmatch(str(path)) is not None
+            is_month = _is_month_path(path)
             room -= 0 if is_month else entry.size
             room_of_history -= entry.size if is_month else 0
             if min(room, room_of_history) < 0:
@@ -232,11 +233,23 @@ def _unpack(packed: IO[bytes]) -> dict[str, bytes]:
     return members
 
 
-def is_short(path: PurePosixPath) -> bool:
-    """Return whether an archive may contain the path, which is neither too long nor too deep."""
+def find_path_fault(path: PurePosixPath) -> str | None:
+    """Return the reason why an archive may not contain the path, or None. The reason completes a sentence that begins
+    with the path."""
     sizes = [len(os.fsencode(part)) for part in path.parts]
     is_long = max(sizes, default=0) > MAX_MEMBER_NAME_BYTES or sum(sizes) > MAX_MEMBER_PATH_BYTES
-    return len(sizes) <= MAX_MEMBER_DEPTH and not is_long
+    if is_long or len(sizes) > MAX_MEMBER_DEPTH:
+        return "is too long or too deep"
+    return "contains control characters" if has_control_characters(str(path)) else None
+
+
+def is_month_file(name: str) -> bool:
+    """Return whether a file with this name can contain a month of history."""
+    return _MONTH.fullmatch(name) is not None
+
+
+def _is_month_path(path: PurePosixPath) -> bool:
+    return path.parts[:-1] == (HISTORY_FOLDER,) and is_month_file(path.name)
 
 
 def _is_inside(path: PurePosixPath) -> bool:
@@ -248,14 +261,14 @@ def _read_member(tar: tarfile.TarFile, entry: tarfile.TarInfo, path: PurePosixPa
     """Return a member's content. For a month of history, return empty bytes. Raise `_Refused` if the member is not
     a plain file of a backup."""
     is_config = path.parts[:1] == (CONFIG_FOLDER,) and len(path.parts) > 1
-    shown = one_line(entry.name[:MAX_SHOWN_CHARS])
-    if not is_short(path):
-        raise _Refused(f"contains a file whose path is too long or too deep ({shown}…)")
+    shown = one_line(entry.name[:MAX_SHOWN_CHARS]) + ("…" if len(entry.name) > MAX_SHOWN_CHARS else "")
+    if (path_fault := find_path_fault(path)) is not None:
+        raise _Refused(f"contains a file whose path {path_fault} ({shown})")
     if not _is_inside(path):
         raise _Refused(f"contains a path outside its folder ({shown})")
     is_text = len(path.parts) == 2 and path.parts[0] == VERSIONS_FOLDER and is_version(path.name)
     is_ours = is_config or is_month or is_text or str(path) in (MANIFEST_FILE, STATE_FILE)
-    if not is_ours or "\0" in entry.name:
+    if not is_ours:
         raise _Refused(f"contains a file that is not part of a backup ({shown})")
     stream = tar.extractfile(entry) if entry.isreg() else None
     if stream is None:

@@ -18,11 +18,13 @@ from appliance.cli.archive import (
     MAX_HISTORY_BYTES,
     Archive,
     check_size,
-    is_short,
+    find_path_fault,
+    is_month_file,
     pack,
 )
 from appliance.cli.config_swap import MARKER
 from appliance.cli.configured_master_key import decode, key_of, without_key
+from appliance.cli.log_output import one_line
 from appliance.cli.named_files import reading, write_named
 from appliance.cli.owner import as_owner
 from appliance.cli.paths import HubPaths, config_folder
@@ -122,7 +124,7 @@ def _read_versions(data_dir: Path) -> dict[str, bytes]:
     """Return the previous texts of files by file name. Skip any files that the hub removes in the meantime."""
     found = {}
     for path in sorted((data_dir / VERSIONS_FOLDER).glob("*")):
-        if is_version(path.name):
+        if is_version(path.name) and find_path_fault(PurePosixPath(VERSIONS_FOLDER, path.name)) is None:
             with suppress(OSError):
                 found[path.name] = read_plain(path, MAX_VERSIONS_BYTES)
     return found
@@ -132,13 +134,13 @@ def _find_months(data_dir: Path) -> tuple[list[Path], list[str]]:
     """Return the newest months of history within the size limit, and warnings about omitted months."""
     months, omitted, room = [], [], MAX_HISTORY_BYTES
     for month in sorted(present_history(data_dir).glob("*.jsonl"), reverse=True):
-        room -= month.stat().st_size if (is_plain := month.is_file() and not month.is_symlink()) else 0
+        is_plain = month.is_file() and not month.is_symlink() and is_month_file(month.name)
+        room -= month.stat().st_size if is_plain else 0
         if is_plain and room >= 0:
             months.append(month)
         else:
-            omitted.append(
-                f"{month} is not in the backup: {'the backup would be too large' if is_plain else 'no plain file'}"
-            )
+            reason = "the backup would be too large" if is_plain else "no plain file of a month"
+            omitted.append(f"{one_line(str(month))} is not in the backup: {reason}")
     return months[::-1], omitted
 
 
@@ -164,12 +166,14 @@ def _gather(config: Path) -> tuple[dict[PurePosixPath, bytes], list[str]]:
     folder = config.parent
     with reading():
         found = sorted(path for path in folder.rglob("*") if path.is_file() and path != folder / MARKER)
-        paths = [path for path in found if is_short(PurePosixPath(CONFIG_FOLDER, path.relative_to(folder)))]
+        faults = {path: find_path_fault(PurePosixPath(CONFIG_FOLDER, path.relative_to(folder))) for path in found}
+        paths = [path for path, fault in faults.items() if fault is None]
         check_size(sum(path.stat().st_size for path in paths))
         files = {PurePosixPath(path.relative_to(folder)): read_plain(path, MAX_ARCHIVE_BYTES) for path in paths}
     name = PurePosixPath(config.name)
-    too_deep = sorted({*found} - {*paths})
-    omitted = [f"{path} is not in the backup: its path is too long or too deep" for path in too_deep]
+    omitted = [
+        f"{one_line(str(path))} is not in the backup: its path {fault}" for path, fault in faults.items() if fault
+    ]
     if name not in files:
         return files, omitted
     text = decode(files[name], config)

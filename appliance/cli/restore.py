@@ -113,7 +113,11 @@ def _files_for(file: Path, found: Archive) -> dict[PurePosixPath, bytes]:
     if restored is None:
         return files if present is None else {**files, main: present}
     key = _present_key(file, present)
-    text, name = decode(restored, Path(found.main)), f"{found.main} in the backup"
+    name = f"{found.main} in the backup"
+    try:
+        text = restored.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise StartFailed(f"{name} is not UTF-8 text; nothing was restored", os.EX_DATAERR) from None
     return {**files, main: (without_key(text, name) if key is None else with_key(text, key, name)).encode()}
 
 

@@ -26,6 +26,10 @@ _NAME = re.compile(r"[^./\\][^/\\]*\.lua")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
+def has_control_characters(path: str) -> bool:
+    return _CONTROL.search(path) is not None
+
+
 class FileLocation(Struct, frozen=True, kw_only=True):
     """A file of the home.
 
@@ -90,7 +94,7 @@ class FileLocations:
         """Return the location of a file. Raise `Invalid` if clients may not save the path."""
         if path == self.config_path:
             return self._config_location()
-        if len(path) > MAX_PATH_CHARS or _CONTROL.search(path) is not None:
+        if len(path) > MAX_PATH_CHARS or has_control_characters(path):
             raise Invalid(f"the path must have at most {MAX_PATH_CHARS} characters and no control characters")
         for kind, folder in self._folders.items():
             name = path.removeprefix(f"{folder.rstrip('/')}/")

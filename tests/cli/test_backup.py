@@ -167,6 +167,24 @@ class TestBackup:
         assert code == 0 and f"warning: {deep} is not in the backup: its path is too long or too deep" in result
         assert command(tmp_path, "restore", "b")[0] == 0
 
+    @pytest.mark.parametrize(
+        ("name", "sentence"),
+        [
+            ("config/a\nb", r"config/a\nb is not in the backup: its path contains control characters"),
+            ("config/\x1b[1m.lua", r"config/\x1b[1m.lua is not in the backup: its path contains control characters"),
+            ("data/history/2026-13.jsonl", "2026-13.jsonl is not in the backup: no plain file of a month"),
+            ("data/history/\n.jsonl", r"history/\n.jsonl is not in the backup: no plain file of a month"),
+        ],
+    )
+    def test_a_file_name_that_a_restore_would_refuse_is_omitted_and_reported(
+        self, tmp_path: Path, command: Command, name: str, sentence: str
+    ) -> None:
+        (home(tmp_path) / "data" / "history").mkdir()
+        (tmp_path / name).write_text("x")
+        code, result = command(tmp_path, "backup", "b")
+        assert code == 0 and sentence in result
+        assert command(tmp_path, "restore", "b")[0] == 0
+
     def test_a_remaining_copy_of_the_key_and_omitted_lua_are_reported(self, tmp_path: Path, command: Command) -> None:
         home(tmp_path, text=f'[auth]\nmaster_key = "{SECRET}"\n[scripts]\ndirectory = "lua"\n')
         shutil.copy(tmp_path / "config" / "default.toml", tmp_path / "config" / "old.toml")
@@ -283,6 +301,17 @@ class TestRestore:
             url = running.url()
             assert [ask(url, "GET", path) for path in ("/rooms", "/groups", "/devices")] == before
             running.stop()
+
+    def test_a_configuration_that_is_not_utf_8_is_named_as_part_of_the_backup(
+        self, tmp_path: Path, command: Command
+    ) -> None:
+        pack(tmp_path / "b", {**entries(), "config/default.toml": b"\xff\xfe\x00"})
+        before = everything(home(tmp_path))
+        assert command(tmp_path, "restore", "b") == (
+            65,
+            "lares: default.toml in the backup is not UTF-8 text; nothing was restored\n",
+        )
+        assert everything(tmp_path) == before
 
     def test_replaced_files_are_kept_and_listed(self, tmp_path: Path, command: Command) -> None:
         home(tmp_path, {"room/old": {"name": "Old"}}, "[logging]\nlevel = 'debug'\n")
@@ -440,6 +469,7 @@ HOSTILE: dict[str, Callable[[Path], Path]] = {
 
 
 TOO_DEEP = "contains a file whose path is too long or too deep"
+CONTROL = "contains a file whose path contains control characters"
 OUTSIDE = "contains a path outside its folder"
 TOO_LARGE = "unpacks to more than 320 MiB"
 TOO_MANY = "contains more than 10,000 files and folders"
@@ -537,7 +567,15 @@ REFUSED: dict[str, tuple[Callable[[Path], Path], str]] = {
     "the folder itself": (lambda file: pack(file, {**entries(), "config": b"x"}), f"{FOREIGN} (config)"),
     "zero in a name": (
         lambda file: pack(file, entries(), _link(tarfile.REGTYPE, pax_headers={"path": "config/a\0b"})),
-        f"{FOREIGN} (config/a\\x00b)",
+        f"{CONTROL} (config/a\\x00b)",
+    ),
+    "an escape sequence in a name": (
+        lambda file: pack(file, {**entries(), "config/\x1b[31mx": b"x"}),
+        f"{CONTROL} (config/\\x1b[31mx)",
+    ),
+    "a line break in a name": (
+        lambda file: pack(file, {**entries(), "config/scripts/x\ny.lua": b"x"}),
+        f"{CONTROL} (config/scripts/x\\ny.lua)",
     ),
     "symbolic link": (lambda file: pack(file, entries(), _link(tarfile.SYMTYPE, linkname="/etc/passwd")), SPECIAL),
     "hard link": (

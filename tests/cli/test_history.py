@@ -184,7 +184,7 @@ def test_a_backup_omits_history_that_is_not_a_plain_file(past: Path, command: Co
     file = past / "data" / "history" / "2026-10.jsonl"
     file.symlink_to("/etc/hostname")
     code, result = command(past, "backup", "b.tar.gz")
-    assert code == 0 and f"warning: {file} is not in the backup: no plain file" in result
+    assert code == 0 and f"warning: {file} is not in the backup: no plain file of a month" in result
     assert "history/2026-10.jsonl" not in members(past / "b.tar.gz")
 
 

@@ -198,7 +198,7 @@ class AdapterFailed(LaresError):
 
 
 class Busy(AdapterFailed):
-    """Too many commands are queued for the device's address, so the command was not sent; retry later."""
+    """Too many commands are waiting, so the command was not sent; retry later."""
 
     code = "busy"
 

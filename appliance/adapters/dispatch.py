@@ -11,11 +11,12 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from appliance.adapters.adapter_runner import AdapterRunner
-from appliance.adapters.address_gates import Sender
+from appliance.adapters.address_gates import LOCK_TIMEOUT_SECS, Sender
 from appliance.adapters.base import HookRequest, Picture
 from appliance.clock import Clock
 from appliance.errors import (
     AdapterFailed,
+    Busy,
     Invalid,
     LaresError,
     NoPicture,
@@ -34,8 +35,12 @@ from appliance.home.values import Value
 from appliance.tasks import Tasks, wait_for_end
 
 MAX_STARTED_AT_ONCE = 16
-"""After the commands of this number of devices have begun, the next commands of a room or group begin in another turn
-of the loop."""
+"""After the commands of this number of devices have begun, the next commands to rooms and groups begin in another
+turn of the loop."""
+
+MAX_UNDER_WAY = 2_000
+"""Maximum number of calls of adapters under way for all rooms and groups. Each call occupies kilobytes until its
+devices have answered. Further calls begin when earlier ones end."""
 
 MAX_BATCH_DEVICES = 64
 """Maximum number of devices in one call of an adapter. The results of a call are published in one turn of the
@@ -75,6 +80,9 @@ class Outcome(Struct, frozen=True, kw_only=True):
         return None if self.error is None else str(self.error)
 
 
+_Sending = asyncio.Task[dict[str, Outcome]]
+
+
 class _Batch(NamedTuple):
     """The devices of one call, with the command that all of them accept, or with the reason why the command is
     refused."""
@@ -92,12 +100,17 @@ class Dispatcher:
     A running command is finished even if its sender is cancelled. When the context is left, all commands end.
     """
 
-    def __init__(self, runners: Sequence[AdapterRunner], bus: Bus, clock: Clock) -> None:
+    def __init__(
+        self, runners: Sequence[AdapterRunner], bus: Bus, clock: Clock, timeout_secs: float = LOCK_TIMEOUT_SECS
+    ) -> None:
         self._runners: dict[str, AdapterRunner] = {runner.name: runner for runner in runners}
         self._bus = bus
         self._clock = clock
         self._tasks = Tasks()
         self._is_stopping = False
+        self._timeout_secs = timeout_secs
+        self._starting = asyncio.Lock()
+        self._free = asyncio.Semaphore(MAX_UNDER_WAY)
 
     async def __aenter__(self) -> Dispatcher:
         return self
@@ -125,27 +138,64 @@ class Dispatcher:
         if command.has_bare_value and not any(accepts(each.commands or (), command) for each in devices):
             raise needs_unit(command)
         if len(devices) == 1:
-            batches = [_Batch([devices[0]], _check(devices[0], command, self._runners))]
+            batch = _Batch([devices[0]], _check(devices[0], command, self._runners))
+            tasks = {devices[0].id: self._start(batch, command, source)}
         else:
-            batches = await in_steps(self._clock, self._collect(devices, command))
-        tasks: dict[str, asyncio.Task[dict[str, Outcome]]] = {}
-        sender = Sender() if len(batches) > 1 else None
-        started = 0
-        for batch in batches:
-            if started >= MAX_STARTED_AT_ONCE:
-                await next_turn()
-                started = 0
-            started += len(batch.devices)
-            ids = [device.id for device in batch.devices]
-            sending = self._send_and_audit(batch, command, source, sender)
-            task = self._tasks.start(sending, f"command to {', '.join(ids)}")
-            tasks |= dict.fromkeys(ids, task)
+            try:
+                tasks = await self._start_all(devices, command, source)
+            except Busy as error:
+                return await self._refuse_all(devices, command, source, error)
         for task in tasks.values():
             await wait_for_end(task)
         return [
-            _unknown_outcome(device) if tasks[device.id].cancelled() else tasks[device.id].result()[device.id]
+            _unknown_outcome(device) if task is None or task.cancelled() else task.result()[device.id]
             for device in devices
+            for task in [tasks.get(device.id)]
         ]
+
+    async def _start_all(self, devices: Sequence[Device], command: Command, source: str) -> dict[str, _Sending]:
+        """Start the calls for the devices in order, and return the task of each device.
+
+        If the hub stops, start no further calls. Senders start their calls one after another. Raise `Busy` if earlier
+        senders need too long.
+        """
+        try:
+            async with asyncio.timeout(self._timeout_secs):
+                await self._starting.acquire()
+        except TimeoutError:
+            raise Busy("too many earlier commands are under way; this command was not sent") from None
+        tasks: dict[str, _Sending] = {}
+        sender, started = Sender(), 0
+        try:
+            for batch in await in_steps(self._clock, self._collect(devices, command)):
+                if started >= MAX_STARTED_AT_ONCE:
+                    await next_turn()
+                    started = 0
+                started += len(batch.devices)
+                await self._free.acquire()
+                if self._is_stopping:
+                    self._free.release()
+                    break
+                task = self._start(batch, command, source, sender)
+                task.add_done_callback(lambda _: self._free.release())
+                tasks |= dict.fromkeys((device.id for device in batch.devices), task)
+        finally:
+            self._starting.release()
+        return tasks
+
+    def _start(self, batch: _Batch, command: Command, source: str, sender: Sender | None = None) -> _Sending:
+        sending = self._send_and_audit(batch, command, source, sender)
+        return self._tasks.start(sending, f"command to {', '.join(device.id for device in batch.devices)}")
+
+    async def _refuse_all(
+        self, devices: Sequence[Device], command: Command, source: str, because: Busy
+    ) -> list[Outcome]:
+        outcomes = list[Outcome]()
+        for device in devices:
+            await wait_for_short_turn()  # many senders may be refused in one turn
+            outcomes.append(_outcome(device, command, because))
+            self.publish_outcome(outcomes[-1], device.room_id, command, source)
+        return outcomes
 
     def _collect(self, devices: Sequence[Device], command: Command) -> Generator[None, None, list[_Batch]]:
         """Group the devices by call, one device per step. A group has several devices only if their adapter

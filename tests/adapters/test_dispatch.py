@@ -8,22 +8,30 @@ import gc
 import logging
 import time
 import weakref
+from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 
 import pytest
 from msgspec.structs import replace
 
-from appliance.adapters.address_gates import AddressGate, AddressGates
+from appliance.adapters.address_gates import LOCK_TIMEOUT_SECS, AddressGate, AddressGates
 from appliance.adapters.base import CommandResult, HookRequest
 from appliance.adapters.device_http.session import DeviceSession
-from appliance.adapters.dispatch import MAX_BATCH_DEVICES, Dispatcher, Outcome, Status
+from appliance.adapters.dispatch import (
+    MAX_BATCH_DEVICES,
+    MAX_STARTED_AT_ONCE,
+    MAX_UNDER_WAY,
+    Dispatcher,
+    Outcome,
+    Status,
+)
 from appliance.errors import AdapterFailed, BadAnswer, Busy, Invalid, LaresError, NotFound, Stopping, Unreachable
 from appliance.event_loop import SHORT_TURN_SECS, loop_lag, run
 from appliance.health import Health
 from appliance.home.bus import Bus
 from appliance.home.command_specs import CommandSpec
 from appliance.home.commands import Command
-from appliance.home.events import CommandEnded, Event
+from appliance.home.events import CommandEnded, CommandStarted, Event
 from appliance.home.model import Device
 from appliance.home.registry import Registry
 from appliance.home.values import Value
@@ -39,7 +47,7 @@ ON = Command(capability="power", action="on")
 class Desk:
     """A dispatcher of the adapters `a`, `b`, and `c`. `b` and `c` share an address."""
 
-    def __init__(self, session: DeviceSession, clock: VirtualClock) -> None:
+    def __init__(self, session: DeviceSession, clock: VirtualClock, timeout_secs: float = LOCK_TIMEOUT_SECS) -> None:
         self.bus = bus = Bus()
         self.health = Health("abc", bus)
         self.registry = Registry(bus, clock)
@@ -51,7 +59,7 @@ class Desk:
             self.adapters[name] = StubAdapter(context, address=address)
             runners.append(StillRunner(self.adapters[name], context))
             self.registry.apply(self.adapters[name].seen(power="off"))
-        self.dispatcher = Dispatcher(runners, bus, clock)
+        self.dispatcher = Dispatcher(runners, bus, clock, timeout_secs)
 
     def devices(self, names: str) -> list[Device]:
         return [self.registry.get_device(f"{name}:1") for name in names]
@@ -60,6 +68,10 @@ class Desk:
         """Return the adapter's first command once it has begun."""
         await self.adapters[name].begun(self.adapters[name].commands)
         return self.adapters[name].commands[0]
+
+    def group(self, name: str, size: int) -> list[Device]:
+        """Return this number of copies of the adapter's device, with ids of their own."""
+        return [replace(each, id=f"{name}:{number}") for each in self.devices(name) for number in range(size)]
 
     def done(self, name: str) -> CommandResult:
         return CommandResult(report=self.adapters[name].seen(power="on"))
@@ -110,6 +122,77 @@ def test_calls_that_end_together_are_audited_in_separate_turns() -> None:
 
     run(command_all())
     assert len({*turns}) == 2
+
+
+async def test_commands_to_silent_groups_are_limited_and_all_run_in_order(desk: Desk) -> None:
+    """Each waiting command needs kilobytes, and the end of thousands of commands in one turn stalls the loop."""
+    adapter, started = desk.adapters["a"], list[str]()
+    answers, most = asyncio.Event(), 0
+
+    async def command_many(device_ids: Sequence[str], _: Command) -> list[CommandResult]:
+        nonlocal most
+        started.extend(device_ids)
+        most = max(most, len(asyncio.all_tasks()))
+        await answers.wait()
+        return [CommandResult() for _ in device_ids]
+
+    adapter.command_many = command_many  # type: ignore[method-assign,assignment]
+    adapter.gate = AddressGate("a", 10 * MAX_UNDER_WAY)
+    before = len(asyncio.all_tasks())
+    devices = desk.group("a", MAX_UNDER_WAY + 1)
+    groups = [devices[: MAX_UNDER_WAY // 2], devices[MAX_UNDER_WAY // 2 :]]
+    sending = [asyncio.ensure_future(desk.dispatcher.send(each, ON, "group")) for each in groups]
+    await until(lambda: len(started) == MAX_UNDER_WAY)
+    alone = asyncio.ensure_future(desk.dispatcher.send(desk.group("a", MAX_UNDER_WAY + 2)[-1:], ON, "device"))
+    await until(lambda: len(started) == MAX_UNDER_WAY + 1)
+    assert not any(each.done() for each in sending)
+    answers.set()
+    assert [each for task in sending for each in await task] == [_ok(device.id) for device in devices]
+    started.remove((await alone)[0].device_id)
+    assert started == [device.id for device in devices]
+    assert most - before <= 2 * (MAX_UNDER_WAY + 1 + len(sending) + 1), "each call has at most two tasks"
+
+
+async def test_senders_that_wait_too_long_for_earlier_commands_get_busy(
+    session: DeviceSession, clock: VirtualClock
+) -> None:
+    desk = Desk(session, clock, timeout_secs=0.05)
+    ended = list[CommandEnded]()
+    async with desk.dispatcher:
+        first = asyncio.ensure_future(desk.dispatcher.send(desk.group("a", MAX_UNDER_WAY + 1), ON, "group"))
+        await desk.begun("a")
+        desk.bus.listen(lambda event: ended.append(event) if isinstance(event, CommandEnded) else None)
+        refused = await desk.dispatcher.send(desk.devices("bc"), ON, "room")
+        desk.dispatcher.refuse_new()
+        desk.dispatcher.abort_all()
+        given_up = await first
+    message = "too many earlier commands are under way; this command was not sent"
+    assert [(each.device_id, each.message) for each in refused] == [("b:1", message), ("c:1", message)]
+    assert all(isinstance(each.error, Busy) for each in refused)
+    assert [(each.device_id, each.source) for each in ended[:2]] == [("b:1", "room"), ("c:1", "room")]
+    assert desk.adapters["b"].asked == desk.adapters["c"].asked == []
+    assert len(given_up) == MAX_UNDER_WAY + 1 and all(isinstance(each.error, Stopping) for each in given_up)
+
+
+def test_commands_of_several_senders_begin_in_separate_turns() -> None:
+    turns = Counter[int]()
+
+    async def command_all() -> None:
+        async with DeviceSession() as session:
+            desk = Desk(session, VirtualClock())
+            desk.adapters["a"].gate = AddressGate("a", 1_000)
+            desk.bus.listen(lambda event: turns.update([loop_lag().turns] * isinstance(event, CommandStarted)))
+            async with desk.dispatcher:
+                sizes = [5 * MAX_STARTED_AT_ONCE] * 8
+                sending = [
+                    asyncio.ensure_future(desk.dispatcher.send(desk.group("a", size), ON, "group")) for size in sizes
+                ]
+                await until(lambda: turns.total() == sum(sizes))
+                desk.dispatcher.abort_all()
+                await asyncio.wait(sending)
+
+    run(command_all())
+    assert max(turns.values()) <= MAX_STARTED_AT_ONCE
 
 
 @pytest.mark.parametrize(

@@ -121,6 +121,7 @@ def test_a_flood_of_unused_announcements_does_not_stay_in_memory(topic: str, uni
     announce(catalog, flood)
     used = sum(len(each.entities) for each in catalog.devices.values())
     assert len(catalog.store._payloads) <= MAX_UNUSED_CONFIGS + used
+    assert len([*catalog.store.forget_unused()]) >= len(catalog.store._payloads), "a step handles one configuration"
     for kept in (catalog.store._payloads, catalog.store._announced):
         assert sys.getsizeof(kept) == sys.getsizeof({**kept})
     assert catalog.devices["mqtt:used"].entities and catalog.store.has_config(sensor("used").topic)

@@ -113,6 +113,9 @@ class AnnouncedDevices:
         yield from self.router.route([*self.devices.values()])
         yield from self._set_device_ids()
         yield from self.store.forget_unused()
+        while groups:
+            groups.popitem()  # freeing the forgotten announcements of all devices at once would take long
+            yield
         moved = yield from self._find_bridges()
         listed = {id(device) for device in rebuilt}
         rebuilt += [device for device in moved if id(device) not in listed]

@@ -158,8 +158,12 @@ class AnnouncementStore:
         yield from self._forget([each for each in known if each not in topics and self.is_config(each)])
 
     def forget_unused(self) -> Iterator[None]:
-        """Forget the configurations beyond `MAX_UNUSED_CONFIGS`, one per step."""
-        unused = [topic for topic in self._payloads if not self._is_used(topic)]
+        """Forget the configurations beyond `MAX_UNUSED_CONFIGS`. A step handles one configuration."""
+        unused: list[str] = []
+        for topic in [*self._payloads]:
+            if topic in self._payloads and not self._is_used(topic):
+                unused.append(topic)
+            yield
         self._unused_room = MAX_UNUSED_CONFIGS - len(unused)
         yield from self._forget(unused[MAX_UNUSED_CONFIGS:])
 

@@ -127,10 +127,9 @@ export function time(moment) {
 
 // Return whether a clock in this zone now differs from the browser's clock.
 export function hasOtherTime(timeZone) {
-	const shown = (zone) => new Intl.DateTimeFormat("en", { dateStyle: "short", timeStyle: "short", ...zone }).format(now);
-	const now = Date.now();
+	const now = new Date();
 	try {
-		return shown({ timeZone }) !== shown({});
+		return now.toLocaleString("en", { timeZone }) !== now.toLocaleString("en");
 	} catch {
 		return false; // the browser does not know the zone
 	}

@@ -150,7 +150,7 @@ next: Nächstes Mal
 last: Letzter Lauf
 off: ausgeschaltet
 fill_in: Aus: Trag oben in der Datei die Namen ein, dann schalte sie ein.
-other_zone: Zeiten auf dieser Seite gelten in der Zeitzone des Browsers. Automationen nutzen die des Hauses: {zone}.
+other_zone: Zeiten hier gelten in der Zeitzone des Browsers; Automationen nutzen {zone}.
 run: Jetzt ausführen
 history: Was geschah
 waits: wenn etwas geschieht

@@ -134,7 +134,7 @@ next: Next
 last: Last run
 off: switched off
 fill_in: Off: fill in the names at the top of its file, then switch it on.
-other_zone: Times on this page are in the browser's time zone. Automations use the home's: {zone}.
+other_zone: Times here are in the browser's time zone; automations use {zone}.
 run: Run now
 history: What happened
 waits: when its trigger matches

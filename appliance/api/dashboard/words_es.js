@@ -150,7 +150,7 @@ next: La próxima vez
 last: Última ejecución
 off: apagada
 fill_in: Apagada: escribe los nombres al principio de su archivo y después enciéndela.
-other_zone: Las horas de esta página están en la zona horaria del navegador. Las automatizaciones usan la de la casa: {zone}.
+other_zone: Las horas son las del navegador; las automatizaciones usan {zone}.
 run: Ejecutar ahora
 history: Qué ocurrió
 waits: cuando ocurra algo

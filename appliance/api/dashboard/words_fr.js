@@ -150,7 +150,7 @@ next: La prochaine fois
 last: Dernière exécution
 off: désactivée
 fill_in: Désactivée : remplis les noms en haut de son fichier, puis active-la.
-other_zone: Les heures de cette page sont dans le fuseau horaire du navigateur. Les automatisations utilisent celui de la maison : {zone}.
+other_zone: Les heures sont celles du navigateur ; les automatisations utilisent {zone}.
 run: Exécuter maintenant
 history: Ce qui s’est passé
 waits: quand quelque chose arrive

@@ -150,7 +150,7 @@ next: La prossima volta
 last: Ultima esecuzione
 off: disattivata
 fill_in: Disattivata: scrivi i nomi in cima al suo file, poi attivala.
-other_zone: Gli orari di questa pagina sono nel fuso orario del browser. Le automazioni usano quello della casa: {zone}.
+other_zone: Le ore sono quelle del browser; le automazioni usano {zone}.
 run: Esegui ora
 history: Che cosa è successo
 waits: quando succede qualcosa

@@ -150,7 +150,7 @@ next: De volgende keer
 last: Laatste keer
 off: uitgeschakeld
 fill_in: Uit: vul bovenaan het bestand de namen in en zet haar dan aan.
-other_zone: Tijden op deze pagina staan in de tijdzone van de browser. Automatiseringen gebruiken die van het huis: {zone}.
+other_zone: Tijden zijn die van de browser; automatiseringen gebruiken {zone}.
 run: Nu uitvoeren
 history: Wat er gebeurde
 waits: als er iets gebeurt

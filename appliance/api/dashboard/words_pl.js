@@ -150,7 +150,7 @@ next: Następnym razem
 last: Ostatnie uruchomienie
 off: wyłączona
 fill_in: Wyłączona: wpisz nazwy na początku jej pliku, potem ją włącz.
-other_zone: Godziny na tej stronie są w strefie czasowej przeglądarki. Automatyzacje używają strefy domu: {zone}.
+other_zone: Godziny są w strefie przeglądarki; automatyzacje używają {zone}.
 run: Uruchom teraz
 history: Co się wydarzyło
 waits: gdy coś się wydarzy

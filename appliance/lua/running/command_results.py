@@ -34,4 +34,4 @@ class CommandResults:
 
     def count_missing(self) -> int:
         """Return the number of results that were dropped only because of the memory of all executions."""
-        return len(self._sizes) - len(self._rows.list_newest(len(self._sizes)))
+        return max(0, len(self._sizes) - self._rows.count)

@@ -35,21 +35,25 @@ class RowMemory:
 
 
 class PackedRows:
-    """Rows of one execution, oldest first. `size` is the total size of the compressed rows."""
+    """Rows of one execution, oldest first.
+
+    - `count`: the number of rows.
+    - `size`: the total size of the compressed rows.
+    """
 
     def __init__(self, memory: RowMemory) -> None:
         self._memory = memory
         self._blocks: deque[tuple[int, bytes]] = deque()
         """The number of rows of each block, and the compressed rows."""
         self._latest = bytearray()
-        self._latest_count = self._count = self.size = 0
+        self._latest_count = self.count = self.size = 0
 
     def add(self, row: tuple[Any, ...], keep: int) -> None:
         """Add a row of plain data. Drop blocks that are older than the newest `keep` rows."""
         self._latest += marshal.dumps(row)
         self._latest_count += 1
-        self._count += 1
-        while self._blocks and self._count - self._blocks[0][0] >= keep:
+        self.count += 1
+        while self._blocks and self.count - self._blocks[0][0] >= keep:
             self.drop_block()
         if len(self._latest) >= _BLOCK_BYTES:
             block = zlib.compress(self._latest, _LEVEL)
@@ -61,16 +65,14 @@ class PackedRows:
     def drop_block(self) -> None:
         """Drop the oldest compressed rows."""
         count, block = self._blocks.popleft()
-        self._count -= count
+        self.count -= count
         self.size -= len(block)
 
     def list_newest(self, count: int) -> list[Any]:
         """Return at most `count` rows, oldest first."""
         rows: list[Any] = []
-        for number, block in (*((number, zlib.decompress(each)) for number, each in self._blocks), self._last()):
+        blocks = [(number, zlib.decompress(each)) for number, each in self._blocks]
+        for number, block in (*blocks, (self._latest_count, bytes(self._latest))):
             stream = io.BytesIO(block)
             rows += [marshal.load(stream) for _ in range(number)]  # noqa: S302 - made by `add`
         return rows[max(0, len(rows) - count) :]
-
-    def _last(self) -> tuple[int, bytes]:
-        return self._latest_count, bytes(self._latest)

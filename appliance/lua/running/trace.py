@@ -43,8 +43,9 @@ class Trace:
 
     def count_missing(self) -> int:
         """Return the number of steps that were dropped only because of the memory of all executions."""
-        logs, others = min(self._log_count, MAX_LOG_STEPS), self._count - self._log_count
-        return min(logs + others, MAX_TRACE_STEPS) - len(self.list_steps())
+        added = min(self._log_count, MAX_LOG_STEPS) + self._count - self._log_count
+        kept = min(self._logs.count, MAX_LOG_STEPS) + self._others.count
+        return min(added, MAX_TRACE_STEPS) - min(kept, MAX_TRACE_STEPS)
 
 
 def shorten(value: Any) -> Any:

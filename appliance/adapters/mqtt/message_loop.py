@@ -102,6 +102,7 @@ class MessageLoop:
         await connection.publish_online()
         if self._status is not None:
             self._retained.note_published(self._status, "online")
+        await self.discovery.prepare()
         self.connection = connection
         try:
             await self.discovery.run(connection)

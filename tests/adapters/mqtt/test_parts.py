@@ -26,9 +26,12 @@ from appliance.adapters.mqtt.out.discovery_payloads import device_payload, hub_p
 from appliance.adapters.mqtt.out.topics import HubTopics, discovery_id
 from appliance.adapters.mqtt.pending_command import SUPPRESS_SECS
 from appliance.adapters.mqtt.refusals import Refusal
+from appliance.adapters.publisher import Publisher
 from appliance.errors import BadAnswer, Invalid, Unreachable
+from appliance.home.bus import Bus
 from appliance.home.commands import Command
-from appliance.home.model import Device, DeviceKind, Metadata
+from appliance.home.model import Device, DeviceKind, Metadata, Observation
+from appliance.home.registry import Registry
 from tests.adapters.mqtt.captures import Sent, capture
 from tests.adapters.mqtt.homes import PLAIN
 from tests.adapters.mqtt.table import (
@@ -476,17 +479,20 @@ def test_thousands_of_messages_are_discarded_in_steps() -> None:
     assert sum(1 for _ in inbox.discard_all()) == 10 and len(inbox) == 0
 
 
+class PassingClock(VirtualClock):
+    """A clock with which each step of `in_steps` takes long."""
+
+    pauses = 0
+
+    def monotonic(self) -> float:
+        self._elapsed += 0.01
+        return self._elapsed
+
+    async def sleep(self, seconds: float) -> None:
+        self.pauses += 1
+
+
 async def test_a_new_connection_discards_the_messages_of_the_previous_one_in_steps() -> None:
-    class PassingClock(VirtualClock):
-        pauses = 0
-
-        def monotonic(self) -> float:
-            self._elapsed += 0.01  # each step takes long
-            return self._elapsed
-
-        async def sleep(self, seconds: float) -> None:
-            self.pauses += 1
-
     class Ended:
         async def publish_online(self) -> None:
             assert len(loop.inbox) == 0
@@ -499,6 +505,24 @@ async def test_a_new_connection_discards_the_messages_of_the_previous_one_in_ste
     with pytest.raises(Unreachable):
         await loop.run_session(connection)  # type: ignore[arg-type]
     assert clock.pauses >= 10
+
+
+@pytest.mark.parametrize("is_built", [False, True])
+async def test_many_devices_without_announcements_become_unavailable_in_steps(is_built: bool) -> None:
+    clock, bus, count = PassingClock(), Bus(), 20
+    registry = Registry(bus, clock)
+    publish = Publisher("mqtt", registry, bus, clock)
+    for number in range(count):
+        publish.device(Observation(device_id=f"mqtt:{number}", kind=DeviceKind.SENSOR, attributes={}))
+    discovery = message_loop(clock, publish=publish).discovery
+    if is_built:
+        discovery._phase = Phase.SETTLED
+        await discovery._rebuild()
+    else:
+        publish.lost(Unreachable("x"))
+        await discovery.prepare()
+    assert {each.attributes["state"] for each in registry.list_devices()} == {"unavailable"}
+    assert clock.pauses >= count
 
 
 def test_few_messages_keep_their_order() -> None:

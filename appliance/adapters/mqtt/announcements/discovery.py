@@ -94,11 +94,17 @@ class Discovery:
         self._born_at = -math.inf
         self._is_silent = True  # no announcement has arrived in this process, and no line was logged about it
 
+    async def prepare(self) -> None:
+        """Forget the previous connection. After an outage, also mark the devices that are not built as unavailable,
+        because none of their messages has arrived yet. Call this method before `run`, while nothing reports an answer
+        of the broker."""
+        self._begin()
+        if self._publish.is_lost:
+            absent = self._publish.list_devices().keys() - self._announced.devices
+            await in_steps(self._clock, self._set_unavailable(absent))
+
     async def run(self, connection: BrokerConnection) -> None:
         """Subscribe, and build devices until the connection is lost."""
-        self._begin()
-        for id_ in self._publish.list_devices().keys() - self._announced.devices if self._publish.is_lost else ():
-            self._publish.availability(id_, is_available=False)  # no message of these devices has arrived yet
         self._publish.answered()
         await run_together(self.subscriptions.keep(connection), self._keep_building(connection))
 
@@ -228,8 +234,13 @@ class Discovery:
             kept = [id_ for id_ in absent if self._phase < Phase.COMPLETE or _topics_of(known[id_]) & refused.keys()]
             self._processor.restored.forget_known(built)
             await self._publish.full_list((), present=(*built, *kept))
-            for id_ in kept:
-                self._publish.availability(id_, is_available=False)
+            await in_steps(self._clock, self._set_unavailable(kept))
+
+    def _set_unavailable(self, ids: Iterable[str]) -> Iterator[None]:
+        """Publish that these devices are unavailable, one per step."""
+        for id_ in ids:
+            self._publish.availability(id_, is_available=False)
+            yield
 
 
 def _topics_of(device: Device) -> set[str]:

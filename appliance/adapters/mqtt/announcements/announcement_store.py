@@ -119,7 +119,8 @@ class AnnouncementStore:
             self._refusals.forget_entity(key)
         self.new_units -= gone
         units = ChainMap({each.key: each.unit for each in former}, self._removed_units)
-        self._removed_units |= {each.key: each.unit for each in former if each.key in gone & self.device_ids.keys()}
+        removed = gone & self.device_ids.keys()
+        self._removed_units |= {each.key: each.unit for each in former if each.key in removed}
         known = [each for each in found if units.get(each.key)]
         self.new_units |= {each.key for each in known if each.unit not in ("", units[each.key])}
         _put(self._payloads, topic, payload)

@@ -56,8 +56,8 @@ class AnnouncedDevices:
         """Return the entities whose announced unit has changed since the last call, with their devices. Entities that
         are not built yet are returned after their devices are built."""
         found = []
-        for key in sorted(self.store.new_units):
-            device = self.devices.get(self.store.device_ids.get(key, ""))
+        for key in sorted(self.store.new_units & self.store.device_ids.keys()):
+            device = self.devices.get(self.store.device_ids[key])
             if device is not None and (entity := device.find(key)) is not None:
                 found.append((device, entity))
                 self.store.new_units.discard(key)

@@ -74,7 +74,6 @@ class Server:
         self._connections: set[Connection] = set()
         self._control: Listener | None = None
         self._control_limiter = ConnectionLimiter(MAX_CONTROL_CONNECTIONS, MAX_CONTROL_CONNECTIONS, clock.monotonic)
-        self._open: list[Listener] = []
         self._listeners = AsyncExitStack()
         self._socket = _bind(address)
         self._port: int = self._socket.getsockname()[1]
@@ -89,14 +88,12 @@ class Server:
     async def __aenter__(self) -> Server:
         limiter = self._app.limiter
         connect = partial(self._new_connection, limiter, is_on_box=False)
-        await self._listen(Listener(self._socket, limiter, connect))
+        await self._listeners.enter_async_context(Listener(self._socket, limiter, connect))
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        for listener in self._open:
-            listener.close()
-        await self._close_connections()
         await self._listeners.aclose()
+        await self._close_connections()
         Sanic.unregister_app(self._app)
 
     async def serve_control(self, control: socket.socket) -> None:
@@ -107,11 +104,7 @@ class Server:
         limiter = self._control_limiter
         connect = partial(self._new_connection, limiter, is_on_box=True)
         self._control = Listener(control, limiter, connect, _allowed_user)
-        await self._listen(self._control)
-
-    async def _listen(self, listener: Listener) -> None:
-        self._open.append(listener)
-        await self._listeners.enter_async_context(listener)
+        await self._listeners.enter_async_context(self._control)
 
     def _new_connection(self, limiter: ConnectionLimiter, peer: str, *, is_on_box: bool) -> Connection:
         return Connection(

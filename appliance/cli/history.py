@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
+from itertools import accumulate
 from typing import Any
 
 from appliance.cli.owner import become_owner, need_access
@@ -111,20 +112,19 @@ class _Export:
 
     def _list_limits(self, month: str, size: int) -> list[datetime]:
         """Return, for each part of the file, the earliest time in the later parts."""
-        limits, earliest = [], from_millis(_MAX_MS)
         beginnings = [
             min(filter(None, map(find_beginning, lines_of(part))), default=_MAX_MS)
             for part in self._months.read_parts(month, size)
         ]
-        for beginning in reversed(beginnings):
-            limits.append(earliest)
-            earliest = min(earliest, from_millis(min(beginning, _MAX_MS)))
-        return limits[::-1]
+        limits = accumulate(reversed(beginnings[1:]), min, initial=_MAX_MS)
+        return [*map(from_millis, limits)][::-1]
 
     def _is_too_late(self, line: bytes) -> bool:
         """Return whether all entries of the line are after the end of the export."""
-        beginning = find_beginning(line) if self._end is not None else None
-        return self._end is not None and beginning is not None and beginning > to_millis(self._end)
+        if self._end is None:
+            return False
+        beginning = find_beginning(line)
+        return beginning is not None and beginning > to_millis(self._end)
 
     def _rows_of(self, line: Mapping[str, Any] | None) -> list[Row]:
         if line is None:

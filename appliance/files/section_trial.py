@@ -157,7 +157,7 @@ class SectionTrials:
     @asynccontextmanager
     async def _open_catalog(self, section: LuaSection, kind: Source | None) -> AsyncIterator[KindCatalog]:
         async with self._build_pool(MAX_CALL_CPU_SECS) as pool:
-            files = KindFiles(self._folder, pool.describe, kind)
+            files = KindFiles(self._folder.with_unsaved(kind), pool.describe)
             catalog = KindCatalog(files, [section], Bus(), pool=pool)
             await catalog.load()
             yield catalog

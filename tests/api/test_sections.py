@@ -233,6 +233,15 @@ async def test_an_unsaved_text_is_tested_with_a_recording(home: App, file: Path)
     assert (refused.status, refused.json["code"]) == (400, "invalid_value"), refused.json
 
 
+async def test_an_unsaved_text_replaces_a_damaged_file(home: App, file: Path) -> None:
+    (file.parent / "adapters").mkdir(exist_ok=True)
+    (file.parent / "adapters" / "fresh.lua").write_bytes(b"\xff")
+    values = {"city": "Bonn", "api_key": "very-secret-key"}
+    asked = {"kind": "fresh", "values": values, "text": OWN, "replay": RECORDING}
+    tried = await home.post("/files/sections/fresh/try", asked)
+    assert tried.status == 200 and tried.json["error"] is None, tried.json
+
+
 async def test_a_recording_that_is_too_large_is_omitted(home: App, file: Path) -> None:
     for body, requests, is_kept in (
         ("x" * 500_000, 5, True),

@@ -186,9 +186,8 @@ async def _list_operations(
     sections = list_lua_sections(settings.adapters.values())
     found = dict.fromkeys(settings.adapter_names) | list_operations(settings.adapters)
     if sections:
-        folder = folder_of_kinds(file)
-        own = unsaved if unsaved is not None and unsaved.name.startswith(f"{folder.name}/") else None
-        found |= (await KindFiles(folder, describe, own).read(sections)).list_operations()
+        folder = folder_of_kinds(file).with_unsaved(unsaved)
+        found |= (await KindFiles(folder, describe).read(sections)).list_operations()
     return found
 
 

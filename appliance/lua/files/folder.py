@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from appliance.errors import Fault, Invalid
 from appliance.lua.text.source import Source, load
@@ -81,6 +82,11 @@ class Folder(Struct, frozen=True, kw_only=True):
                 faults.append(Fault(name, 0, str(error)))
         warnings = [Fault(self._name_of(path), 0, _why_unread(path)) for path in sorted(unread)[:MAX_UNREAD]]
         return Contents(sources=tuple(sources), faults=tuple(faults), unread=tuple(warnings))
+
+    def with_unsaved(self, source: Source | None) -> Folder:
+        """Return the folder with this unsaved text. If the text belongs to another folder, return the same folder."""
+        is_inside = source is not None and source.name.startswith(f"{self.name}/")
+        return replace(self, unsaved=source) if is_inside else self
 
     def has_room(self, added_bytes: int) -> bool:
         """Return whether the folder can have this number of further bytes. If it cannot, a reload would ignore some
@@ -244,13 +250,12 @@ async def read_folder(folder: Folder | None) -> Contents:
 
 
 def folder_of(section: LuaFolder, root: Path, unsaved: Source | None = None) -> Folder | None:
-    """Return the folder of the section, or None if the section is disabled. Only `[scripts]` has subfolders. The
-    folder contains `unsaved` if its name begins with the folder's path."""
+    """Return the folder of the section with the unsaved text, or None if the section is disabled. Only `[scripts]`
+    has subfolders."""
     if not section.enabled:
         return None
     is_deep, name = isinstance(section, ScriptsSettings), section.directory.rstrip("/")
-    own = unsaved if unsaved is not None and unsaved.name.startswith(f"{name}/") else None
-    return Folder(path=root / section.directory, name=name, is_deep=is_deep, unsaved=own)
+    return Folder(path=root / section.directory, name=name, is_deep=is_deep).with_unsaved(unsaved)
 
 
 def folders_of(sections: Sections, root: Path) -> list[Folder]:

@@ -81,21 +81,16 @@ class KindFiles:
     """The files of kinds. A bundled kind is read only if a section uses the kind.
 
     - `folder`: the home's folder of kinds, which may be missing.
-    - `unsaved`: a text that is used instead of the file with the same name.
     """
 
-    def __init__(self, folder: Folder, describe: DescribeKind, unsaved: Source | None = None) -> None:
+    def __init__(self, folder: Folder, describe: DescribeKind) -> None:
         self.folder = folder
         self._describe = partial(describe, is_kind=True)
-        self._unsaved = unsaved
 
     async def read(self, sections: Sequence[LuaSection], tries: int = 1) -> KindReading:
         """Read the home's files, and the bundled files that the sections use. Read a faulty file up to `tries`
         times."""
         contents = await read_folder(self.folder)
-        if (unsaved := self._unsaved) is not None:
-            saved = [each for each in contents.sources if each.name != unsaved.name]
-            contents = replace(contents, sources=(*saved, unsaved))
         named = {section.kind for section in sections}
         own = {_kind_of_file(each.name) for each in contents.sources}
         bundled = {_kind_of_file(each.name): each for each in (await asyncio.to_thread(read_bundled_kinds)).sources}

@@ -229,13 +229,10 @@ class Catalog(Generic[T]):
         """
         reading = await self._read()
         faults = [*reading.faults, *reading.duplicates]
-        found = {file.definition.id: file for file in reading.files}
-        faulty, used = {fault.file for fault in faults}, {file.source.name for file in reading.files}
-        kept = {
-            id_: file for id_, file in self._files.items() if file.source.name in faulty - used and id_ not in found
-        }
-        self._accept(reading)
-        self._use([*found.values(), *kept.values()])
+        ids, used = {file.definition.id for file in reading.files}, {file.source.name for file in reading.files}
+        faulty = {fault.file for fault in faults} - used
+        kept = [each for id_, each in self._files.items() if each.source.name in faulty and id_ not in ids]
+        self._accept(reading, kept)
         self.is_refused = False
         for fault in list_first(faults):
             log.warning("unchanged: %s", fault)
@@ -291,15 +288,13 @@ class Catalog(Generic[T]):
         faults = sorted([*reading.faults, *reading.duplicates])
         return CheckResult(faults=faults, warnings=reading.list_warnings(), valid=reading.files)
 
-    def _accept(self, reading: LoadedFolder[T]) -> None:
-        self._use(reading.files)
+    def _accept(self, reading: LoadedFolder[T], kept: Iterable[LoadedFile[T]] = ()) -> None:
+        """Use the read files, and continue to use the files in `kept`."""
+        self._files = _by_id([*reading.files, *kept])
+        self.revision += 1
         log_warnings(log, reading.iterate_warnings(), reading.count_warnings())
         self.rejected = list_first((*reading.faults, *reading.duplicates))
         self.is_complete = self._folder is not None and not reading.is_missing and not self.rejected
-
-    def _use(self, files: Iterable[LoadedFile[T]]) -> None:
-        self._files = _by_id(files)
-        self.revision += 1
 
     async def _read(self, tries: int = 1) -> LoadedFolder[T]:
         await self._check_dependencies()

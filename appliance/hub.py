@@ -379,8 +379,8 @@ class Hub:
         return Executor(self.pool, self._new_context, self.clock, history, self._unfinished)
 
     def _new_context(self, request: ExecutionRequest) -> Context:
-        parts = request.kind, request.id, self._ctx_methods, self.failed_calls, request.chain, self._row_memory
-        return Context(self.clock, *parts)
+        chain, memory = request.chain, self._row_memory
+        return Context(self.clock, request.kind, request.id, self._ctx_methods, self.failed_calls, chain, memory)
 
     async def _enter_automations(self, stack: AsyncExitStack) -> None:
         config = self._config

@@ -67,7 +67,7 @@ class AutomationDefinition(Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def timer_names(self) -> set[str]:
-        """The timers for which the automation has a trigger."""
+        """The automation's timers with a trigger."""
         return {name for trigger in self.triggers for kind, name in trigger.subjects() if kind == "timer"}
 
     def compute_cached(self) -> None:

@@ -72,15 +72,6 @@ class Inbox:
             self.dropped += 1
         self._arrived.set()
 
-    def clear(self) -> None:
-        """Discard all messages without counting them."""
-        self._queues = OrderedDict()
-        self._by_length = {}
-        self._longest = 0
-        self._latest = {}
-        self._count = self._bytes = 0
-        self._arrived.clear()
-
     def take(self, limit: int) -> list[Received]:
         """Remove and return at most `limit` messages, sorted by their arrival. The devices take turns."""
         taken: list[tuple[int, Received]] = []
@@ -115,7 +106,9 @@ class Inbox:
         if self._latest[message.topic] == (device, number):
             del self._latest[message.topic]
         if not self._queues:
-            self.clear()  # an emptied dictionary would keep the memory of its former entries
+            # emptied dictionaries would keep the memory of their former entries
+            self._queues, self._by_length, self._latest = OrderedDict(), {}, {}
+            self._arrived.clear()
         return number, message
 
     def _note_length(self, device: str, before: int, after: int) -> None:

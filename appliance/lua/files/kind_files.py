@@ -78,10 +78,8 @@ class KindReading(Struct, frozen=True, kw_only=True):
 
 
 class KindFiles:
-    """The files of kinds. A bundled kind is read only if a section uses the kind.
-
-    - `folder`: the home's folder of kinds, which may be missing.
-    """
+    """The files of kinds. A bundled kind is read only if a section uses the kind. `folder` is the home's folder of
+    kinds, which may be missing."""
 
     def __init__(self, folder: Folder, describe: DescribeKind) -> None:
         self.folder = folder

@@ -505,16 +505,17 @@ def words(trigger: dict[str, Any], *conditions: dict[str, Any]) -> list[str]:
     return [*definition.explain(app, AT)]
 
 
+async def unused_view(*_: object) -> Any:
+    raise AssertionError
+
+
 async def test_removed_devices_are_stored_only_on_request_and_a_return_is_stored_only_if_the_removal_was() -> None:
     card, bus = Card(), Bus()
-
-    async def view(*_: object) -> Any:
-        raise AssertionError
 
     def add(id_: str) -> None:
         bus.publish(change(None, {"power": "on"}, id_))
 
-    async with NameWatcher(bus, VirtualClock(NOW), card, view, lambda: False) as watcher:
+    async with NameWatcher(bus, VirtualClock(NOW), card, unused_view, lambda: False) as watcher:
         for number in range(3):
             bus.publish(DeviceRemoved(device_id=f"a:{number}", name="A"))
             add(f"b:{number}")
@@ -529,13 +530,9 @@ async def test_removed_devices_are_stored_only_on_request_and_a_return_is_stored
 async def test_the_newest_removed_devices_need_few_objects_also_after_a_restart() -> None:
     """After a flood of devices, each small object would keep a page in use."""
     card, bus, clock = Card(), Bus(), VirtualClock(NOW)
-
-    async def view(*_: object) -> Any:
-        raise AssertionError
-
     newest = [f"a:{number}" for number in range(100, 100 + MAX_REMOVED_DEVICES)]
     for _ in range(2):
-        async with NameWatcher(bus, clock, card, view, lambda: False) as watcher:
+        async with NameWatcher(bus, clock, card, unused_view, lambda: False) as watcher:
             tracemalloc.start()
             try:
                 for number in range(100 + MAX_REMOVED_DEVICES):
@@ -555,20 +552,18 @@ async def test_the_newest_removed_devices_need_few_objects_also_after_a_restart(
 
 async def test_the_names_of_all_devices_together_are_limited() -> None:
     """A device can invent names, and 2,000 devices have 400,000 names."""
-    bus, per_device = Bus(), MAX_PAST_NAMES * (NAME_OVERHEAD_BYTES + 256)
+    bus, per_name = Bus(), NAME_OVERHEAD_BYTES + 256
+    per_device = MAX_PAST_NAMES * per_name
     names = [f"{number:03}".ljust(256, "e") for number in range(MAX_PAST_NAMES)]
     card = Card({f"sent/a:{number}": {"events": names} for number in range(MAX_PAST_BYTES // per_device)})
-
-    async def view(*_: object) -> Any:
-        raise AssertionError
 
     def is_stored_after(device_id: str, event: str) -> bool:
         bus.publish(DeviceEvent(device_id=device_id, event=event, data={}, alias=None))
         past = read_past(card).get(device_id)
         return past is not None and event in past.events
 
-    async with NameWatcher(bus, VirtualClock(NOW), card, view, lambda: False):
-        assert all(is_stored_after("a:new", name) for name in names[: MAX_PAST_BYTES % per_device // 356 + 1])
+    async with NameWatcher(bus, VirtualClock(NOW), card, unused_view, lambda: False):
+        assert all(is_stored_after("a:new", name) for name in names[: MAX_PAST_BYTES % per_device // per_name + 1])
         assert not is_stored_after("a:new", "single") and not is_stored_after("a:newer", "single")
         bus.publish(DeviceRemoved(device_id="a:1", name="A"))
         assert is_stored_after("a:newer", "single")

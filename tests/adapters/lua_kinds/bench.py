@@ -59,6 +59,10 @@ class KindAtWork:
         elif isinstance(event, events.DeviceEvent):
             self.happened.append(event)
 
+    def list_drops(self) -> list[tuple[str, str, str]]:
+        """Return the device, the attribute, and the reason of each dropped part."""
+        return [(each.device_id, each.attribute, each.reason) for each in self.dropped]
+
     async def poll(self) -> dict[str, Device]:
         """Poll once, and return the devices by their local ids."""
         self.adapter.publish.report(await self.adapter.poll())

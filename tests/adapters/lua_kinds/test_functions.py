@@ -374,7 +374,7 @@ async def test_invalid_devices_are_dropped_and_reported_once(pool: WorkerPool, t
     it = await start(pool, tmp_path, kind(poll), Vendor({}))
     for _ in range(2):
         assert set(await it.poll()) == {"good", "odd"}
-    assert [(each.device_id, each.attribute, each.reason) for each in it.dropped] == [
+    assert it.list_drops() == [
         ("it:bad", "kind", "must be one of Sensor, Light, Switch, Virtual, not 'Lamp'"),
         ("device 3 of poll", "id", "is missing"),
         ("it:nearly", "atributes", "is not a field of a device; did you mean attributes?"),
@@ -402,7 +402,7 @@ async def test_an_invalid_command_is_dropped_without_its_device(pool: WorkerPool
         devices = await it.poll()
         assert set(devices) == {"lamp", "fan"} and devices["lamp"].attributes["power"] == "on"
         assert [each.capability for each in devices["lamp"].commands or ()] == ["power"]
-    assert [(each.device_id, each.attribute, each.reason) for each in it.dropped] == [
+    assert it.list_drops() == [
         ("it:lamp", "commands[2]", "must be a capability, such as 'power', or a table, not 'nope'"),
         ("it:lamp", "commands[4]", "must be a capability, such as 'power', or a table, not 5"),
         ("it:lamp", "commands[3].actions", "must be one of set, increase, decrease, not 'explode'"),
@@ -445,7 +445,7 @@ async def test_each_error_in_the_result_of_a_hook_is_reported(pool: WorkerPool, 
     await it.poll()
     for _ in range(2):
         await it.adapter.hook(HookRequest(hook="it", method="POST"))
-    assert [(each.device_id, each.attribute, each.reason) for each in it.dropped] == [
+    assert it.list_drops() == [
         ("device 1 of devices of hook", "id", "is missing"),
         ("event 1 of hook", "event", "must be a table with named fields, not 7"),
         ("event 2 of hook", "id", "is missing"),

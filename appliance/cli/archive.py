@@ -10,7 +10,6 @@ from __future__ import annotations
 import gzip
 import io
 import os
-import re
 import tarfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -36,7 +35,7 @@ from appliance.files.file_locations import has_control_characters
 from appliance.home.values import to_bytes
 from appliance.store.document_files import MIGRATIONS
 from appliance.store.file_format import STORE_FORMAT
-from appliance.store.month_files import HISTORY_FOLDER
+from appliance.store.month_files import HISTORY_FOLDER, month_in
 from appliance.store.saved_files import VERSIONS_FOLDER, is_version
 from appliance.version import VERSION
 
@@ -66,8 +65,6 @@ MAX_MEMBER_DEPTH, MAX_MEMBER_NAME_BYTES, MAX_MEMBER_PATH_BYTES = 20, 255, 1000
 _GZIP = b"\x1f\x8b"
 _OF_MACOS = ("._", ".DS_Store")
 """File name prefixes of the files that macOS adds to archives."""
-
-_MONTH = re.compile(r"[0-9]{4,}-(?:0[1-9]|1[0-2])\.jsonl")
 
 UNREADABLE = (
     *(tarfile.TarError, zlib.error, OSError, EOFError),
@@ -243,13 +240,8 @@ def find_path_fault(path: PurePosixPath) -> str | None:
     return "contains control characters" if has_control_characters(str(path)) else None
 
 
-def is_month_file(name: str) -> bool:
-    """Return whether a file with this name can contain a month of history."""
-    return _MONTH.fullmatch(name) is not None
-
-
 def _is_month_path(path: PurePosixPath) -> bool:
-    return path.parts[:-1] == (HISTORY_FOLDER,) and is_month_file(path.name)
+    return path.parts[:-1] == (HISTORY_FOLDER,) and month_in(path.name) is not None
 
 
 def _is_inside(path: PurePosixPath) -> bool:

@@ -19,7 +19,6 @@ from appliance.cli.archive import (
     Archive,
     check_size,
     find_path_fault,
-    is_month_file,
     pack,
 )
 from appliance.cli.config_swap import MARKER
@@ -33,6 +32,7 @@ from appliance.cli.terminal import counted, progress, say
 from appliance.clock import Clock, timestamp
 from appliance.config import LUA_FOLDERS, parse_toml
 from appliance.errors import Invalid, StartFailed
+from appliance.store.month_files import month_in
 from appliance.store.record_keys import (
     ADAPTER_PREFIX,
     CARD,
@@ -134,7 +134,7 @@ def _find_months(data_dir: Path) -> tuple[list[Path], list[str]]:
     """Return the newest months of history within the size limit, and warnings about omitted months."""
     months, omitted, room = [], [], MAX_HISTORY_BYTES
     for month in sorted(present_history(data_dir).glob("*.jsonl"), reverse=True):
-        is_plain = month.is_file() and not month.is_symlink() and is_month_file(month.name)
+        is_plain = month.is_file() and not month.is_symlink() and month_in(month.name) is not None
         room -= month.stat().st_size if is_plain else 0
         if is_plain and room >= 0:
             months.append(month)

@@ -36,7 +36,7 @@ MIN_FREE_BYTES = 2 << 20
 TAIL_BYTES = 256 << 10
 """A search for the latest line first reads this number of bytes at the end of the file."""
 
-_NAME = re.compile(r"(\d{4,}-\d\d)\.jsonl")
+_NAME = re.compile(r"([0-9]{4,}-(?:0[1-9]|1[0-2]))\.jsonl")
 
 
 class FoundLine(Struct, frozen=True, kw_only=True):
@@ -62,7 +62,7 @@ class MonthFiles:
             names = self._disk.list_names(HISTORY_FOLDER)
         except FileNotFoundError:
             return {}
-        months = [found[1] for name in names if (found := _NAME.fullmatch(name))]
+        months = [month for name in names if (month := month_in(name)) is not None]
         return {month: self._disk.size(_path(month)) for month in months}
 
     def append(self, month: str, bodies: Sequence[bytes]) -> int:
@@ -212,6 +212,12 @@ class MonthFiles:
         finally:
             self._disk.close(descriptor)
         del self._ends[name]
+
+
+def month_in(name: str) -> str | None:
+    """Return the month in the name of a history file, or None for another name."""
+    found = _NAME.fullmatch(name)
+    return None if found is None else found[1]
 
 
 def lines_of(part: bytes) -> Iterator[bytes]:

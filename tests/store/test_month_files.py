@@ -54,6 +54,14 @@ def test_lines_are_found_in_order(tmp_path: Path) -> None:
     assert [*files.list_months()] == ["2026-12"] and numbers(files) == []
 
 
+def test_files_without_the_name_of_a_month_are_ignored(tmp_path: Path) -> None:
+    files = MonthFiles(Disk(tmp_path))
+    files.append(MONTH, [body(1)])
+    for name in ("2026-13.jsonl", "2026-00.jsonl", "\u0662\u0660\u0662\u0666-11.jsonl", "2026-11.jsonl.part"):
+        (tmp_path / "history" / name).write_bytes(b"x\n")
+    assert [*files.list_months()] == [MONTH]
+
+
 def test_a_value_that_looks_like_a_line_is_not_a_line(tmp_path: Path) -> None:
     files = MonthFiles(Disk(tmp_path))
     files.append(MONTH, [b'{"d":"x","a":"y","v":{"d":"lamp","a":"power","n":1}}', body(2)])

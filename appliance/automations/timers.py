@@ -108,7 +108,8 @@ class Timers:
     """The timers by name.
 
     Timers run in real seconds. After a restart, timers end at their stored clock times once the clock is trusted.
-    Timers that start, change, or end at the same moment are stored in a single write.
+    Timers that start, change, or end at the same moment are stored in a single write. A write contains at most
+    `MAX_ENDED_AT_ONCE` ends.
 
     When a timer ends, it is removed from storage and then fires. If the power fails before the removal, the timer
     fires again after the restart. If the removal fails, the timer fires nevertheless. Such a timer fires again only
@@ -170,8 +171,8 @@ class Timers:
     def recheck(self, names: Collection[str] | None = None) -> None:
         """Fire expired timers that now have a listener. The others continue to wait for one. If `names` is given,
         check only the timers with these names."""
-        known = self._timers
-        for timer in known.values() if names is None else [known[name] for name in names if name in known]:
+        for name in self._timers if names is None else self._timers.keys() & names:
+            timer = self._timers[name]
             is_waiting = timer.unclaimed_since is not None and self._may_wait(timer)
             if timer.is_over and (not is_waiting or self._has_listener(timer.name)):
                 self._end(timer)

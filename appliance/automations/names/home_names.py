@@ -203,8 +203,8 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
         return [Fault(each.file, each.line or lines.of_return, each.message) for each in found]
 
     def warnings_of(self, definition: AutomationDefinition) -> Iterator[Problem]:
-        """Yield a problem for each unknown name; see `faults_of`. After `MAX_NAME_FAULTS`, only state that there are
-        further unknown names."""
+        """Yield a problem for each unknown name; see `faults_of`. After `MAX_NAME_FAULTS` problems, yield one problem
+        for all further names."""
         problems = self._in_definition(definition)
         yield from islice(problems, MAX_NAME_FAULTS)
         if next(problems, None) is not None:

@@ -32,6 +32,14 @@ sys.exit(main(["doctor"]))
 """
 
 
+def run_as_nobody(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run `lares` with these arguments in the folder, as a user with few permissions."""
+    program = AS_NOBODY.replace('["doctor"]', json.dumps(arguments))
+    return subprocess.run(
+        [sys.executable, "-c", program], cwd=folder, env=environment(), capture_output=True, text=True
+    )
+
+
 class Findings:
     """The findings of `lares doctor` by subject. A finding has a verdict and a message."""
 
@@ -149,9 +157,7 @@ def test_a_read_only_card_is_reported(tmp_path: Path, command: Command, monkeypa
 def test_a_user_without_access_to_the_data_gets_an_error(open_folder: Path, mode: int) -> None:
     tmp_path = open_folder
     (home(tmp_path) / "data").chmod(mode)
-    result = subprocess.run(
-        [sys.executable, "-c", AS_NOBODY], cwd=tmp_path, env=environment(), capture_output=True, text=True
-    )
+    result = run_as_nobody(tmp_path, "doctor")
     assert result.stderr == ""
     found = Findings((result.returncode, result.stdout))
     assert found.code == 1
@@ -168,9 +174,7 @@ def test_a_user_without_access_to_the_data_gets_an_error(open_folder: Path, mode
 def test_a_user_without_access_to_the_folder_gets_an_error(open_folder: Path) -> None:
     home(open_folder)
     open_folder.chmod(0o700)
-    result = subprocess.run(
-        [sys.executable, "-c", AS_NOBODY], cwd=open_folder, env=environment(), capture_output=True, text=True
-    )
+    result = run_as_nobody(open_folder, "doctor")
     assert result.returncode == os.EX_NOPERM
     assert re.fullmatch(r"lares: permission denied: \S+; use sudo\n", result.stderr)
 
@@ -179,10 +183,7 @@ def test_a_user_without_access_to_the_folder_gets_an_error(open_folder: Path) ->
 @pytest.mark.parametrize("arguments", [["check"], ["simulate"], ["history", "export"], ["devices"], ["why", "x"]])
 def test_other_commands_fail_without_access_to_the_data(open_folder: Path, arguments: list[str]) -> None:
     (home(open_folder) / "data").chmod(0o700)
-    program = AS_NOBODY.replace('["doctor"]', json.dumps(arguments))
-    result = subprocess.run(
-        [sys.executable, "-c", program], cwd=open_folder, env=environment(), capture_output=True, text=True
-    )
+    result = run_as_nobody(open_folder, *arguments)
     assert (result.returncode, result.stdout) == (os.EX_NOPERM, ""), result
     assert re.fullmatch(r"lares: permission denied: \S+; use sudo", result.stderr.splitlines()[-1])
 
@@ -195,10 +196,7 @@ def test_the_export_names_history_without_access(open_folder: Path) -> None:
     for path in (data, *data.iterdir()):
         if path != folder:
             os.chown(path, 65534, 65534)
-    program = AS_NOBODY.replace('["doctor"]', '["history", "export"]')
-    result = subprocess.run(
-        [sys.executable, "-c", program], cwd=open_folder, env=environment(), capture_output=True, text=True
-    )
+    result = run_as_nobody(open_folder, "history", "export")
     remedy = f"run `sudo chown nobody {folder}`, then `sudo chmod u+rwX {folder}`"
     assert result.returncode == os.EX_NOPERM
     assert result.stderr.splitlines()[-1] == f"lares: permission denied: {folder}; {remedy}"
@@ -291,9 +289,7 @@ def test_a_user_who_is_not_the_hubs_gets_no_commands_for_the_own_group(open_fold
     file.parent.mkdir(mode=0o755, exist_ok=True)
     file.write_text("return {}")
     file.chmod(0o600)
-    result = subprocess.run(
-        [sys.executable, "-c", AS_NOBODY], cwd=open_folder, env=environment(), capture_output=True, text=True
-    )
+    result = run_as_nobody(open_folder, "doctor")
     found = Findings((result.returncode, result.stdout))
     assert ("care", f"{file}: cannot be read by user nobody, and the hub's user is root; use sudo") in found.of(
         "configuration"

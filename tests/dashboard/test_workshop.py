@@ -246,10 +246,14 @@ return { id = "wake", name = "Wake", description = "Switches a lamp on, 5..10 mi
 """
 
 
-async def test_a_recipe_becomes_an_automation(browser: Browser, tmp_path: Path) -> None:
-    folder = tmp_path / "config" / "recipes"
+def save_recipe(home: Path, text: str) -> None:
+    folder = home / "config" / "recipes"
     folder.mkdir(parents=True)
-    (folder / "wake.lua").write_text(RECIPE)
+    (folder / "wake.lua").write_text(text)
+
+
+async def test_a_recipe_becomes_an_automation(browser: Browser, tmp_path: Path) -> None:
+    save_recipe(tmp_path, RECIPE)
     async with open_app(root=tmp_path) as app, visiting(browser, app) as visit:
         page = visit.page
         await visit.open("#/automations")
@@ -269,9 +273,7 @@ async def test_a_recipe_becomes_an_automation(browser: Browser, tmp_path: Path) 
 
 
 async def test_a_slow_recipe_and_a_new_automation_are_awaited(browser: Browser, tmp_path: Path) -> None:
-    folder = tmp_path / "config" / "recipes"
-    folder.mkdir(parents=True)
-    (folder / "wake.lua").write_text(RECIPE)
+    save_recipe(tmp_path, RECIPE)
     async with open_app(root=tmp_path) as app, visiting(browser, app) as visit:
         page, heading = visit.page, visit.page.get_by_role("heading", level=1)
         recipes, home = asyncio.Event(), asyncio.Event()
@@ -301,10 +303,8 @@ async def test_a_slow_recipe_and_a_new_automation_are_awaited(browser: Browser, 
 
 
 async def test_the_warnings_of_a_saved_recipe_are_shown(browser: Browser, tmp_path: Path) -> None:
-    folder = tmp_path / "config" / "recipes"
-    folder.mkdir(parents=True)
     weekdays = 'type = "cron", expression = "0 0 7 * * 1-5"'
-    (folder / "wake.lua").write_text(RECIPE.replace('type = "wall_clock", time = at', weekdays))
+    save_recipe(tmp_path, RECIPE.replace('type = "wall_clock", time = at', weekdays))
     async with open_app(root=tmp_path) as app, visiting(browser, app) as visit:
         page = visit.page
         await visit.open("#/new/wake")

@@ -171,44 +171,50 @@ def test_a_new_unit_does_not_apply_to_earlier_values(
         sent = config(f"{component}/x", unique_id="x", **DEVICE, **fields)
         deque(loop.discovery.process(Received(sent.topic, sent.payload, is_retained=True)), maxlen=0)
 
+    def remove_config() -> None:
+        topic = config(f"{component}/x").topic
+        deque(loop.discovery.process(Received(topic, b"", is_retained=True)), maxlen=0)
+
+    def rebuild_all() -> None:
+        deque(loop.processor.publish_rebuilt(rebuild(loop.announced)), maxlen=0)
+
     loop = message_loop()
     take_config(**keys, **unit)
-    deque(loop.processor.publish_rebuilt(rebuild(loop.announced)), maxlen=0)
+    rebuild_all()
     receive(loop, "s", b"68")
     before = shown()
     assert before is not None
     changed = dict.fromkeys(unit, next_unit)
     take_config(**keys, **changed)
     assert shown() == kept
-    deque(loop.processor.publish_rebuilt(rebuild(loop.announced)), maxlen=0)
+    rebuild_all()
     assert shown() == kept
     take_config(**keys, **changed, name="Renamed")
-    deque(loop.processor.publish_rebuilt(rebuild(loop.announced)), maxlen=0)
+    rebuild_all()
     assert shown() == kept
     receive(loop, "s", b"68")
     assert shown() == after
     take_config(**keys, **unit)
     receive(loop, "s", b"68")
-    deque(loop.processor.publish_rebuilt(rebuild(loop.announced)), maxlen=0)
+    rebuild_all()
     assert shown() == before, "a message between an announcement and the rebuild has the new unit"
     take_config(**keys, **changed)
     take_config(**keys, **unit)
-    deque(loop.processor.publish_rebuilt(rebuild(loop.announced)), maxlen=0)
+    rebuild_all()
     receive(loop, "s", b"68")
     assert shown() == before, "a unit that changes back before the rebuild"
     for fields in (unit, changed):
-        removed = config(f"{component}/x").topic
-        deque(loop.discovery.process(Received(removed, b"", is_retained=True)), maxlen=0)
+        remove_config()
         take_config(**keys, **fields)
-        deque(loop.processor.publish_rebuilt(rebuild(loop.announced)), maxlen=0)
+        rebuild_all()
         assert shown() == (before if fields == unit else kept), "an announcement that is removed and replaced"
     receive(loop, "s", b"68")
     for former, fields in ((changed, changed), (changed, unit), (unit, changed)):
         last = shown()
-        deque(loop.discovery.process(Received(removed, b"", is_retained=True)), maxlen=0)
-        deque(loop.processor.publish_rebuilt(rebuild(loop.announced)), maxlen=0)
+        remove_config()
+        rebuild_all()
         take_config(**keys, **fields)
-        deque(loop.processor.publish_rebuilt(rebuild(loop.announced)), maxlen=0)
+        rebuild_all()
         assert shown() == (last if fields == former or isinstance(last, dict) else None)
         receive(loop, "s", b"68")
         assert shown() == (before if fields == unit else after), "the next message has the unit"

@@ -85,10 +85,13 @@ def with_crc(body: bytes) -> bytes:
 
 def check_crc(line: bytes) -> dict[str, Any] | None:
     """Return the object in a line (without newline), or None if the checksum is wrong."""
+    return parse_object(line) if has_crc(line) else None
+
+
+def has_crc(line: bytes) -> bool:
+    """Return whether a line (without newline) ends with its checksum."""
     end = _END.search(line, max(0, len(line) - CRC_BYTES))
-    if end is None or int(end[1], 16) != zlib.crc32(line[: end.start()]):
-        return None
-    return parse_object(line)
+    return end is not None and int(end[1], 16) == zlib.crc32(line[: end.start()])
 
 
 def parse_object(line: bytes) -> dict[str, Any] | None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+from io import BytesIO
 
 from appliance.store.disk import PART, Disk
-from appliance.store.file_format import EncodedChanges, check_crc, encode_header, encode_record, journal_name
+from appliance.store.file_format import EncodedChanges, encode_header, encode_record, has_crc, journal_name
 
 PREALLOCATED = 256 * 1024
 """Bytes reserved after a journal's records, so that an append neither allocates space nor changes the file's
@@ -91,7 +92,7 @@ class Journal:
             found = self._disk.read_part(journal_name(self._generation), 0, self.end)
         except OSError:
             return False
-        return all(check_crc(line) is not None for line in found.removesuffix(b"\n").split(b"\n"))
+        return len(found) == self.end and all(has_crc(line.removesuffix(b"\n")) for line in BytesIO(found))
 
     def is_in_place(self) -> bool:
         """Return whether the open file still has its name. The next append takes longer, because the kernel then

@@ -284,6 +284,10 @@ async def test_a_body_far_beyond_the_limit_of_its_path_is_not_read() -> None:
             await caller.send(request("POST", "/rooms", KEY, "Content-Length: 99999999"))
             reply = await caller.reply()
             assert (reply.status, reply.header("connection")) == (413, "close")
+        for method, status in (("POST", 413), ("GET", 200)):
+            async with call(app.url) as caller:
+                await caller.send(request(method, "/rooms", KEY, f"Content-Length: {'9' * 30}"))
+                assert (await caller.reply()).status == status
         async with call(app.url) as caller:
             sent = request("POST", "/rooms", KEY, "Transfer-Encoding: chunked")
             await caller.send(sent + b"60000\r\n%b\r\n" % (b" " * 0x60000))

@@ -347,6 +347,12 @@ def queries() -> Iterator[Row]:
             }
             wrong |= {"device_id=": "device_id"} if "audit" in path else {"resolution=second": "resolution"}
         yield from (("GET", f"{path}?{query}", None, 400, "", message) for query, message in wrong.items())
+    for path in (
+        *(f"/devices/{LIGHT}/history", f"/devices/{LIGHT}/history/power", "/audit/commands"),
+        *("/automations/bell/history", "/scenes/evening/history"),
+    ):
+        reversed_period = "start=2026-11-20T08:00:00Z&end=2026-11-20T08:59:59%2B01:00"
+        yield "GET", f"{path}?{reversed_period}", None, *INVALID, "end must not be before start"
     for path in ("/devices?include=x", f"/devices/{LIGHT}?include=", f"/devices/{LIGHT}?include=commands&include=y"):
         yield "GET", path, None, 400, "", ""
     for wrong_secs in ("0", "31", "1.5", "", "x"):

@@ -9,11 +9,10 @@ from appliance.api.error_responses import failed_execution_body, invalid_files_b
 from appliance.api.responses import LimitedList, encode_list, json_response
 from appliance.api.roles import Role
 from appliance.api.route import ApiResource, Call, route
-from appliance.api.routes.history import PERIOD
+from appliance.api.routes.history import PERIOD, parse_period
 from appliance.api.validation import body_check, boolean, choice, nullable, table
 from appliance.errors import ConfigFailed
 from appliance.history.execution_history import ExecutionStatus
-from appliance.history.period import Period
 from appliance.lua.running.executor import cancel_execution, list_executions
 from appliance.tables.fields import Field
 from appliance.tables.json_schema import array_of
@@ -101,7 +100,7 @@ class AutomationsApi(ApiResource):
         """Return the results of the automation's triggers, newest first, with the reasons for prevented runs."""
         self.hub.automations.view(automation_id)
         entries = LimitedList(schemas.AUTOMATION_RUN)
-        await self.hub.history.read_executions("automation", automation_id, Period(**call.query()), entries.add)
+        await self.hub.history.read_executions("automation", automation_id, parse_period(call.query()), entries.add)
         return b'{"automation_id":%b,"entries":%b}' % (orjson.dumps(automation_id), entries.to_json())
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -59,6 +60,15 @@ _LIMIT = Field(whole_number(1, MAX_LIMIT, default=DEFAULT_LIMIT), required=False
 
 PERIOD: RequestFields = {"start": _WHEN, "end": _WHEN, "limit": _LIMIT}
 """The query parameters that all history routes share: the fields of `Period`."""
+
+
+def parse_period(query: Mapping[str, Any]) -> Period:
+    """Return the period of a checked query. Raise `Invalid` if its end is before its start."""
+    period = Period(**query)
+    if period.start is not None and period.end is not None and period.end < period.start:
+        raise Invalid("end must not be before start")
+    return period
+
 
 _RESOLUTION = choice(
     *(each.name.lower() for each in Resolution),
@@ -138,14 +148,14 @@ class HistoryApi(ApiResource):
         word = query.pop("device_id")
         device_id = None if word is None else self.hub.registry.id_of(word)
         entries = LimitedList(lambda entry: entry)
-        await self.hub.history.read_commands(Period(**query), device_id, entries.add)
+        await self.hub.history.read_commands(parse_period(query), device_id, entries.add)
         return b'{"entries":%b}' % entries.to_json()
 
 
 def _parse_query(call: Call) -> tuple[Period, Resolution]:
     query = {name: value for name, value in call.query().items() if name != "include"}
     resolution = Resolution[(query.pop("resolution") or "raw").upper()]
-    return Period(**query), resolution
+    return parse_period(query), resolution
 
 
 def _show_entry(entry: AttributeEntry) -> dict[str, Any]:

@@ -11,10 +11,9 @@ from appliance.api.error_responses import failed_execution_body
 from appliance.api.responses import LimitedList, json_response
 from appliance.api.roles import Role
 from appliance.api.route import ApiResource, Call, route
-from appliance.api.routes.history import PERIOD
+from appliance.api.routes.history import PERIOD, parse_period
 from appliance.errors import DroppedByMode
 from appliance.history.execution_history import ExecutionStatus
-from appliance.history.period import Period
 from appliance.lua.running.modes import Decision
 from appliance.tables.json_schema import array_of
 
@@ -55,5 +54,5 @@ class ScenesApi(ApiResource):
         """Return the results of the scene's executions, newest first."""
         self.hub.scenes.catalog.get(scene_id)
         entries = LimitedList(schemas.SCENE_RUN)
-        await self.hub.history.read_executions("scene", scene_id, Period(**call.query()), entries.add)
+        await self.hub.history.read_executions("scene", scene_id, parse_period(call.query()), entries.add)
         return b'{"scene_id":%b,"entries":%b}' % (orjson.dumps(scene_id), entries.to_json())

@@ -163,9 +163,14 @@ class Folder(Struct, frozen=True, kw_only=True):
                 raise Invalid("is a link to a file outside the folder, so `require` cannot load it")
             source = load(file, name)
         source.text.decode()
-        if b"\0" in source.text:
-            raise Invalid(_WIDE)
-        return source
+        return _without_nul(source)
+
+
+def _without_nul(source: Source) -> Source:
+    """Return the source. Raise `Invalid` if it contains NUL, which a text in UTF-8 never does."""
+    if b"\0" in source.text:
+        raise Invalid(_WIDE)
+    return source
 
 
 def load_module(scripts: Folder | None, module: str) -> Source:
@@ -179,15 +184,15 @@ def load_module(scripts: Folder | None, module: str) -> Source:
         )
     path = module.replace(".", "/") + ".lua"
     name = f"{scripts.name}/{path}"
-    if (unsaved := scripts.find_unsaved(path)) is not None:
-        return unsaved
     try:
+        if (unsaved := scripts.find_unsaved(path)) is not None:
+            return _without_nul(unsaved)
         file = (scripts.path / path).resolve(strict=True)
         if not scripts.contains(file):
             raise Invalid(f"is a link to a file outside {scripts.name}")
         if not file.is_file():
             raise Invalid("is not a file")
-        return load(file, name)
+        return _without_nul(load(file, name))
     except FileNotFoundError:
         near = nearest(module, scripts.list_modules())
         raise Invalid(f"module '{module}' not found: there is no {name}{suggest(near)}") from None

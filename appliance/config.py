@@ -63,8 +63,9 @@ def bundled_config() -> Path:
     return installed if installed.is_dir() else package.parent / "config"
 
 
-def load(file: Path, environment: Mapping[str, str]) -> Config:
-    """Load the configuration from file and environment. Raise `ConfigFailed` with all faults."""
+def load(file: Path, environment: Mapping[str, str], *, unsaved_kind: str | None = None) -> Config:
+    """Load the configuration from file and environment. Raise `ConfigFailed` with all faults. Sections can also use
+    the `unsaved_kind`, a kind in Lua whose file may be missing."""
     try:
         text = read_plain(file, MAX_CONFIG_BYTES).decode()
     except OSError as error:
@@ -72,13 +73,15 @@ def load(file: Path, environment: Mapping[str, str]) -> Config:
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
         raise ConfigFailed([Fault(str(file), line, "is not UTF-8 text")]) from None
-    found = parse(text, str(file), environment)
+    found = parse(text, str(file), environment, unsaved_kind=unsaved_kind)
     return replace(found, warnings=(*found.warnings, *map(str, _absent_folders(found, line_finder(text)))))
 
 
-def load_or_defaults(file: Path, environment: Mapping[str, str]) -> Config:
+def load_or_defaults(file: Path, environment: Mapping[str, str], *, unsaved_kind: str | None = None) -> Config:
     """Like `load`, but return the defaults if the file is missing."""
-    return load(file, environment) if file.exists() else parse("", str(file), environment)
+    if file.exists():
+        return load(file, environment, unsaved_kind=unsaved_kind)
+    return parse("", str(file), environment)
 
 
 LUA_FOLDERS = ("scenes", "automations", "scripts")
@@ -95,13 +98,13 @@ def _absent_folders(found: Config, line_of: Callable[[ValuePath], int]) -> Itera
             yield Fault(found.file, line_at(path, line_of), f"{dotted(path)}: the folder {folder} does not exist")
 
 
-def parse(text: str, file: str, environment: Mapping[str, str]) -> Config:
+def parse(text: str, file: str, environment: Mapping[str, str], *, unsaved_kind: str | None = None) -> Config:
     """Like `load`, but parse this text. `file` may be missing; its path determines `root`, the folder with the kinds
     in Lua, and the file in faults."""
     root, line_of = Table(parse_toml(text, file), Findings(TOML)), line_finder(text)
     sections = _read_section(root, Sections)
     _check_pairs(root)
-    adapters, adapter_names, watch_adapters = _read_adapters(root, Path(file), line_of)
+    adapters, adapter_names, watch_adapters = _read_adapters(root, Path(file), unsaved_kind, line_of)
     faults = located(root.findings.faults, file, line_of)
     in_file = replace(sections.auth, source=file, line=line_at(MASTER_KEY_PATH, line_of))
     auth = _choose_key(in_file, environment, faults)
@@ -193,7 +196,7 @@ _ADAPTER_FIELDS: Fields = {
 
 
 def _read_adapters(
-    root: Table, file: Path, line_of: Callable[[ValuePath], int]
+    root: Table, file: Path, unsaved_kind: str | None, line_of: Callable[[ValuePath], int]
 ) -> tuple[dict[str, Any], frozenset[str], bool]:
     """Return the settings of the enabled sections, the names of all sections, and whether the hub watches the
     kinds."""
@@ -203,15 +206,16 @@ def _read_adapters(
         raw = {}
     adapters = Table(raw or {}, root.findings, ("adapters",))
     is_watched = adapters.take(WATCH_KEY, boolean) is not False
-    names, kinds = [name for name in raw or {} if name != WATCH_KEY], list_lua_kinds(file)
+    names, kinds = [name for name in raw or {} if name != WATCH_KEY], list_lua_kinds(file, unsaved_kind)
     read = {name: _read_adapter(adapters, name, kinds, file, line_of) for name in names}
     return {name: found for name, found in read.items() if found is not None}, frozenset(names), is_watched
 
 
-def list_lua_kinds(file: Path) -> list[str]:
-    """Return the names of all Lua kinds: the bundled kinds, and the kinds in the folder of this configuration
-    file."""
-    names = {*list_bundled_kinds(), *(each.stem for each in (file.absolute().parent / "adapters").glob("*.lua"))}
+def list_lua_kinds(file: Path, unsaved_kind: str | None = None) -> list[str]:
+    """Return the names of all Lua kinds: the bundled kinds, the kinds in the folder of this configuration file, and
+    the unsaved kind."""
+    saved = {each.stem for each in (file.absolute().parent / "adapters").glob("*.lua")}
+    names = {*list_bundled_kinds(), *saved, unsaved_kind or ""}
     return sorted(each for each in names if KIND_NAME.fullmatch(each) and each not in KINDS)
 
 

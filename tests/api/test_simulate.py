@@ -243,9 +243,10 @@ INVOKES = DAILY % "12:00"
 INVOKES = INVOKES[: INVOKES.index("ctx:command")] + 'ctx:invoke("mine:new", {}) end,\n}\n'
 
 
-async def test_the_given_text_replaces_an_adapter_kind(tmp_path: Path) -> None:
-    files = {"automations/daily.lua": INVOKES, "adapters/mine.lua": KIND % "old", "test.toml": "[adapters.mine]\n"}
-    write(tmp_path, files)
+@pytest.mark.parametrize("is_saved", [True, False])
+async def test_the_given_text_replaces_an_adapter_kind(tmp_path: Path, *, is_saved: bool) -> None:
+    write(tmp_path, {"automations/daily.lua": INVOKES, "test.toml": "[adapters.mine]\n"})
+    write(tmp_path, {"adapters/mine.lua": KIND % "old"} if is_saved else {})
     simulations = HubSimulations(tmp_path / "config" / "test.toml")
     for text, is_known in ((KIND % "new", True), (KIND % "other", False)):
         asked = SimulationRequest(start=FROM, path="config/adapters/mine.lua", text=text, runs_lua=True)

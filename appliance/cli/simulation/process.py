@@ -21,6 +21,7 @@ from appliance.cli.simulation.printer import SimulationPrinter
 from appliance.cli.simulation.simulation import open_simulation
 from appliance.config import Config
 from appliance.errors import ConfigFailed, Fault, Invalid, InvalidFile, StartFailed
+from appliance.lua.files.kind_files import folder_of_kinds
 from appliance.lua.text.source import Source
 
 MAX_SECS = 5.0
@@ -99,6 +100,12 @@ class _Output:
             self._stop()
 
 
+def _kind_in(file: Path, unsaved: Source | None) -> str | None:
+    """Return the name of the kind whose file has the unsaved text, if any."""
+    kind = folder_of_kinds(file).with_unsaved(unsaved).unsaved
+    return None if kind is None else Path(kind.name).stem
+
+
 def _load(file: Path, unsaved: Source | None) -> Config:
     """Return the configuration with the unsaved text, or the defaults if there is no file. Raise `InvalidFile` on
     failure."""
@@ -106,7 +113,7 @@ def _load(file: Path, unsaved: Source | None) -> Config:
     try:
         if unsaved is not None and unsaved.name == path:
             return config.parse(unsaved.text.decode(), str(file), os.environ)
-        return config.load_or_defaults(file, os.environ)
+        return config.load_or_defaults(file, os.environ, unsaved_kind=_kind_in(file, unsaved))
     except ConfigFailed as failed:
         faults = [Fault(file.name, each.line, each.message) for each in failed.faults]
         raise InvalidFile(path, faults) from None

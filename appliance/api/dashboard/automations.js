@@ -2,6 +2,7 @@
 // errors of its file.
 
 import { erase, get, post, replace, segment, sentenceOf } from "./api.js";
+import { dayTime, hasOtherTime } from "./calendar.js";
 import { confirm } from "./dialog.js";
 import { tags, use, useState } from "./dom.js";
 import { fileAddress, FileList } from "./editor.js";
@@ -15,7 +16,7 @@ import {
 	actions, Button, called, card, empty, errorLine, facts, Field, HUB_LANGUAGE, iconButton, outcomes, row,
 	safeModeReason, titled, toggle,
 } from "./ui.js";
-import { dayTime, hasOtherTime, t, time } from "./words.js";
+import { t, time } from "./words.js";
 
 const { a, code, div, h1, li, ol, p, small, span, strong, ul } = tags;
 

@@ -1,6 +1,7 @@
 // The page of a device, with facts, controls, history, automations, and the last commands.
 
 import { get, post, segment } from "./api.js";
+import { moment } from "./calendar.js";
 import { toDevice } from "./commands.js";
 import { control } from "./controls.js";
 import { Copy } from "./copy.js";
@@ -17,7 +18,7 @@ import { hasTile } from "./summary.js";
 import { marks } from "./tiles.js";
 import { card, Editable, empty, facts, Field, titled } from "./ui.js";
 import { actionWord, attributesOf, isAway, labelOf, nameOf, numberOf, orderOf, show, word } from "./values.js";
-import { moment, t, time } from "./words.js";
+import { t, time } from "./words.js";
 
 const { a, code, details, div, h1, p, small, span, strong, summary } = tags;
 

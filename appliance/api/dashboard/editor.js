@@ -2,6 +2,7 @@
 // and shows earlier versions. The browser never runs the file.
 
 import { erase, get, post, replace, saveFile, segment } from "./api.js";
+import { dayTime } from "./calendar.js";
 import { confirm } from "./dialog.js";
 import { tags, use, useEffect, useRef, useState } from "./dom.js";
 import { icon } from "./icons.js";
@@ -11,7 +12,7 @@ import { act, mayAdmin, state } from "./store.js";
 import { TrialResult } from "./trial.js";
 import { actions, Button, card, empty, errorLine, HUB_LANGUAGE, titled } from "./ui.js";
 import { commandOf } from "./values.js";
-import { dayTime, number, t } from "./words.js";
+import { number, t } from "./words.js";
 
 const { a, button, code, details, div, h1, input, label, li, ol, p, pre, span, strong, summary, textarea, ul } = tags;
 

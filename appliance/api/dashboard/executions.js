@@ -1,11 +1,12 @@
 // A run of an automation or a scene: its outcome, cause, and steps in words.
 
+import { moment } from "./calendar.js";
 import { tags } from "./dom.js";
 import { conditionAt, foundBy, inWords } from "./reasons.js";
 import { state } from "./store.js";
 import { HUB_LANGUAGE } from "./ui.js";
 import { commandOf, labelOf, nameOf, show, word } from "./values.js";
-import { duration, moment, number, plain, t, withUnit } from "./words.js";
+import { duration, number, plain, t, withUnit } from "./words.js";
 
 const { li, ol, p, span, strong } = tags;
 

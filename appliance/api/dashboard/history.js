@@ -2,13 +2,14 @@
 // last day of a room. The data is fetched on demand.
 
 import { get, segment } from "./api.js";
+import { date, month, shortDate, shortDay, shortMonth } from "./calendar.js";
 import { tags, use, useRef, useState } from "./dom.js";
 import { pointsOf, trace } from "./lines.js";
 import { inTurn, useLoaded } from "./loading.js";
 import { state } from "./store.js";
 import { card, line, scroll, titled } from "./ui.js";
 import { attributesOf, labelOf, nameOf, numberOf, show } from "./values.js";
-import { clock, date, month, shortDate, shortDay, shortMonth, t, time } from "./words.js";
+import { clock, t, time } from "./words.js";
 
 const { button, dd, details, div, dl, dt, figcaption, figure, li, p, path, small, span, strong, summary, svg, ul } = tags;
 

@@ -1,8 +1,9 @@
 // Describes triggers and conditions of automations in words.
 
+import { dayOfYear, listOf, minutes, weekday } from "./calendar.js";
 import { state } from "./store.js";
 import { labelOf, nameOf, show, word } from "./values.js";
-import { dayOfYear, duration, listOf, minutes, t, timeOfDay, weekday } from "./words.js";
+import { duration, t, timeOfDay } from "./words.js";
 
 const SIGNS = { equals: "=", above: ">", below: "<" };
 

@@ -2,6 +2,7 @@
 // is an ordinary Lua file.
 
 import { get, post, segment } from "./api.js";
+import { listOfAll } from "./calendar.js";
 import { idFor } from "./device_names.js";
 import { tags, use, useState } from "./dom.js";
 import { begin, fileAddress, listDrafts } from "./editor.js";
@@ -11,7 +12,7 @@ import { inOrder } from "./preferences.js";
 import { act, mayAdmin, state } from "./store.js";
 import { actions, Button, card, empty, errorLine, titled } from "./ui.js";
 import { nameOf } from "./values.js";
-import { duration, listOfAll, t } from "./words.js";
+import { duration, t } from "./words.js";
 
 const { a, div, fieldset, form, h1, input, label, legend, optgroup, option, p, select, small, span, strong } = tags;
 

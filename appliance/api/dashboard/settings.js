@@ -3,6 +3,7 @@
 import { AdapterTools, AddFound, AddPage, EditSection } from "./adapter_forms.js";
 import { addressOf, download, erase, get, keepToken, post, saveFile, segment } from "./api.js";
 import { Arrange } from "./arrange.js";
+import { seconds } from "./calendar.js";
 import { connect } from "./connection.js";
 import { toCopy } from "./copy.js";
 import { confirm, Dialog } from "./dialog.js";
@@ -14,7 +15,7 @@ import { CodePairing, KeyPairing, qrCode } from "./pairing.js";
 import { act, changed, mayAdmin, state } from "./store.js";
 import { actions, Button, called, card, empty, errorLine, facts, Field, HUB_LANGUAGE, iconButton, line, row, scroll, titled } from "./ui.js";
 import { word } from "./values.js";
-import { keepScheme, LANGUAGE, LANGUAGES, number, SCHEME, seconds, t, time } from "./words.js";
+import { keepScheme, LANGUAGE, LANGUAGES, number, SCHEME, t, time } from "./words.js";
 
 const { a, div, h1, h2, input, option, p, select, small, span, strong } = tags;
 

@@ -1,10 +1,11 @@
 // The result of an adapter's trial: the found devices or an error. For a kind in Lua, the result also contains
 // requests and answers.
 
+import { listOfAll } from "./calendar.js";
 import { tags } from "./dom.js";
 import { HUB_LANGUAGE } from "./ui.js";
 import { nameOf } from "./values.js";
-import { listOfAll, t } from "./words.js";
+import { t } from "./words.js";
 
 const { code, details, div, p, pre, summary } = tags;
 

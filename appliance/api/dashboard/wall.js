@@ -1,5 +1,6 @@
 // The panel on a wall: the time, the summary, and large tiles by room. The panel dims after a while.
 
+import { weekdayAndDate } from "./calendar.js";
 import { tags, use, useEffect, useState } from "./dom.js";
 import { icon } from "./icons.js";
 import { columnsOf, Scenes } from "./home.js";
@@ -9,7 +10,7 @@ import { hasTile, Summary } from "./summary.js";
 import { tiles } from "./tiles.js";
 import { empty, iconButton } from "./ui.js";
 import { show } from "./values.js";
-import { clock, t, weekdayAndDate } from "./words.js";
+import { clock, t } from "./words.js";
 
 const { a, div, h1, h2, header, p, section, span, strong } = tags;
 

@@ -8,7 +8,7 @@ export const LANGUAGE = "lares_language";
 export const SCHEME = "lares_scheme";
 
 const isKnown = (tag) => Object.hasOwn(LANGUAGES, tag.split("-")[0]);
-const locale = [stored(LANGUAGE), ...navigator.languages].find((each) => each && isKnown(each)) ?? "en";
+export const locale = [stored(LANGUAGE), ...navigator.languages].find((each) => each && isKnown(each)) ?? "en";
 
 // Use light or dark colours. If `scheme` is empty, use the browser's setting.
 export function keepScheme(scheme) {
@@ -45,7 +45,7 @@ export function plain(name) {
 }
 
 // The creation of a formatter is slow, so each formatter is created once, at its first use.
-function formatterOf(make) {
+export function formatterOf(make) {
 	let made;
 	return () => (made ??= make());
 }
@@ -55,14 +55,11 @@ function formatter(make) {
 	return (value) => made().format(value);
 }
 
-const dates = (options) => formatter(() => new Intl.DateTimeFormat(locale, options));
-const CLOCK = dates({ timeStyle: "short" });
-const SECONDS = dates({ timeStyle: "medium" });
+export const dates = (options) => formatter(() => new Intl.DateTimeFormat(locale, options));
+export const clock = dates({ timeStyle: "short" });
 const DAY = dates({ weekday: "short", hour: "numeric", minute: "2-digit" });
 const DATE = dates({ dateStyle: "medium", timeStyle: "short" });
-const SHORT = dates({ weekday: "short", day: "numeric", month: "short" });
-const DAY_MS = 86_400_000;
-const WEEK_MS = 6 * DAY_MS;
+const WEEK_MS = 6 * 86_400_000;
 
 const NUMBERS = [0, 1, 2].map((digits) => formatter(() => new Intl.NumberFormat(locale, { maximumFractionDigits: digits })));
 const SMALL = formatter(() => new Intl.NumberFormat(locale, { maximumSignificantDigits: 2 }));
@@ -84,16 +81,7 @@ function suffixOf(unit) {
 
 export const withUnit = (value, unit, digits = 1) => `${number(value, digits)}${suffixOf(unit)}`;
 
-export const clock = CLOCK;
-export const date = dates({ dateStyle: "medium" });
-export const weekdayAndDate = dates({ weekday: "long", day: "numeric", month: "long" });
-export const month = dates({ month: "long", year: "numeric" });
-export const shortDay = dates({ weekday: "short" });
-export const shortDate = dates({ day: "numeric", month: "short" });
-export const shortMonth = dates({ month: "short" });
-export const seconds = SECONDS;
-
-const counted = (count, unit, more = {}) =>
+export const counted = (count, unit, more = {}) =>
 	new Intl.NumberFormat(locale, { style: "unit", unit, unitDisplay: "short", ...more }).format(count);
 
 // Format seconds in the largest unit for which the count is a whole number above 1: `60 s`, `2 min`, `3 hr`. A count
@@ -103,49 +91,14 @@ export function duration(secs) {
 	return secs > 60 && secs % 60 === 0 ? counted(secs / 60, "minute") : counted(secs, "second");
 }
 
-// Format an offset in minutes from an event. A negative number means a time before the event.
-export const minutes = (count) => counted(count, "minute", { signDisplay: "always" });
-
-// Format times, days, and dates of schedules, which have no time zone: `07:30`, `mon`, a month and a day.
-const inUtc = (options, moment) => new Intl.DateTimeFormat(locale, { ...options, timeZone: "UTC" }).format(moment);
-const MONDAY = Date.UTC(2024, 0, 1);
-const DAYS = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
+// Format a moment of a schedule, which has no time zone.
+export const inUtc = (options, moment) => new Intl.DateTimeFormat(locale, { ...options, timeZone: "UTC" }).format(moment);
 export const timeOfDay = (text) => inUtc({ timeStyle: text.length > 5 ? "medium" : "short" }, Date.parse(`2024-01-01T${text}Z`));
-export const weekday = (name) => inUtc({ weekday: "long" }, MONDAY + DAYS.indexOf(name) * 86_400_000);
-export const dayOfYear = (month, day) => inUtc({ month: "long", day: "numeric" }, Date.UTC(2024, month - 1, day));
-const ALL = formatterOf(() => new Intl.ListFormat(locale));
-export const listOfAll = (names) => ALL().format(names);
-export const listOf = (names) => new Intl.ListFormat(locale, { type: "disjunction" }).format(names);
 
 // Format a moment briefly: the time with the weekday or, for moments outside of this week, with the date.
 export function time(moment) {
 	const at = new Date(moment);
 	if (Number.isNaN(Number(at))) return "–";
-	if (at.toDateString() === new Date().toDateString()) return CLOCK(at);
+	if (at.toDateString() === new Date().toDateString()) return clock(at);
 	return (Math.abs(Number(at) - Date.now()) < WEEK_MS ? DAY : DATE)(at);
-}
-
-// Return whether a clock in this zone now differs from the browser's clock.
-export function hasOtherTime(timeZone) {
-	const now = new Date();
-	try {
-		return now.toLocaleString("en", { timeZone }) !== now.toLocaleString("en");
-	} catch {
-		return false; // the browser does not know the zone
-	}
-}
-
-const NEAR = formatterOf(() => new Intl.RelativeTimeFormat(locale, { numeric: "auto" }));
-
-// Format a moment briefly, with "yesterday" and "tomorrow" in words.
-export function dayTime(moment) {
-	const at = new Date(moment);
-	const days = Math.round((new Date(at).setHours(0, 0, 0, 0) - new Date().setHours(0, 0, 0, 0)) / DAY_MS);
-	return Math.abs(days) === 1 ? `${NEAR().format(days, "day")} ${CLOCK(at)}` : time(at);
-}
-
-// Format a moment briefly, with seconds.
-export function moment(moment) {
-	const at = new Date(moment);
-	return at.toDateString() === new Date().toDateString() ? SECONDS(at) : `${SHORT(at)} ${SECONDS(at)}`;
 }

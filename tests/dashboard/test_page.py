@@ -351,7 +351,7 @@ async def test_the_rule_for_a_typed_id_is_shown_and_the_hub_explains_a_mistake(b
         await expect(page.get_by_role("alert")).to_contain_text("must begin with a letter a-z")
         await visit.go("settings/add")
         name = page.get_by_label("Name of the section")
-        await expect(page.locator("label", has=name)).to_contain_text("Use a-z, 0-9, and _")
+        await expect(page.locator("label", has=name)).to_contain_text("Use only a-z, 0-9, and _.")
         await name.fill("My broker")
         await page.get_by_label("Host name").fill("127.0.0.1")
         await page.get_by_role("button", name="Add", exact=True).click()

@@ -300,6 +300,9 @@ async def test_a_slow_recipe_and_a_new_automation_are_awaited(browser: Browser, 
         await expect(heading).to_have_text("Desk")
         await visit.go("automations/nothing")
         await expect(heading).to_have_text("This automation does not exist.")
+        await visit.go("new/walk%20up")
+        await expect(heading).to_have_text("There is no recipe walk up.")
+        await expect(page.get_by_role("textbox")).to_have_count(0)
 
 
 async def test_the_warnings_of_a_saved_recipe_are_shown(browser: Browser, tmp_path: Path) -> None:

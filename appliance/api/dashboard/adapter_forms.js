@@ -156,7 +156,7 @@ function SectionForm({ kind, name: preset, section, version, known = [], onDone 
 		usual.map(field),
 		!section && label(span(t("add.section")), input({ type: "text", value: name, maxlength: "128", required: true,
 			autocapitalize: "off", autocomplete: "off", spellcheck: "false", oninput: ({ target: { value } }) => setName(value) }),
-			small({ class: "hint" }, t("alias.rule"))),
+			small({ class: "hint" }, t("add.rule"))),
 		rare.length > 0 && details(summary(t("add.more")), div({ class: "form" }, rare.map(field))),
 		errorLine(target),
 		trial && use(TrialResult, { trial }),

@@ -58,8 +58,8 @@ function Recipes({ id }) {
 	const [typed, setTyped] = useState("");
 	const back = a({ class: "back", href: id ? "#/new" : "#/automations" }, icon("back"), t(id ? "new.title" : "nav.automations"));
 	const recipe = data?.recipes.find((each) => each.id === id);
-	if (recipe || (id && !data)) return [back, h1({ tabindex: "-1" }, recipe?.name ?? t("new.title")),
-		recipe ? use(RecipeForm, { key: id, recipe }) : empty(error ?? "…")];
+	if (id) return [back, h1({ tabindex: "-1" }, recipe?.name ?? t(data ? "new.gone" : "new.title", { name: id })),
+		recipe ? use(RecipeForm, { key: id, recipe }) : !data && empty(error ?? "…")];
 	const start = (kind) => () => act("new", kind, async () => {
 		const name = typed.trim() || t(`new.${kind}_name`);
 		const file = await freeFile(kind, name);

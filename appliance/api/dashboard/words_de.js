@@ -539,6 +539,7 @@ record: Aufzeichnung sichern
 [new]
 title: Neu
 recipes: Aus einem Rezept
+gone: Es gibt kein Rezept {name}.
 empty: Aus einer leeren Datei
 empty_what: Du schreibst sie in Lua, mit Ergänzung und Prüfung.
 automation: Automation
@@ -567,6 +568,7 @@ port: Port
 username: Benutzername (falls nötig)
 password: Passwort (falls nötig)
 section: Name des Abschnitts
+rule: Erlaubt sind nur a-z, 0-9 und _.
 make: Hinzufügen
 this: Dieses Gerät hinzufügen
 done: Hinzugefügt. Es startet jetzt.

@@ -422,6 +422,7 @@ record: Save the recording
 [new]
 title: New
 recipes: From a recipe
+gone: There is no recipe {name}.
 empty: From an empty file
 empty_what: You write it in Lua, with completion and checks.
 automation: Automation
@@ -450,6 +451,7 @@ port: Port
 username: User name (if any)
 password: Password (if any)
 section: Name of the section
+rule: Use only a-z, 0-9, and _.
 make: Add
 this: Add this device
 done: Added. The adapter starts now.

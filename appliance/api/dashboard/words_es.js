@@ -539,6 +539,7 @@ record: Guardar la grabación
 [new]
 title: Nueva
 recipes: Con una receta
+gone: No hay ninguna receta {name}.
 empty: Desde un archivo vacío
 empty_what: La escribes en Lua, con autocompletado y comprobaciones.
 automation: Automatización
@@ -567,6 +568,7 @@ port: Puerto
 username: Usuario (si lo hay)
 password: Contraseña (si la hay)
 section: Nombre de la sección
+rule: Usa solo a-z, 0-9 y _.
 make: Añadir
 this: Añadir este dispositivo
 done: Añadido. Se inicia ahora.

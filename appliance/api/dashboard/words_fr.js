@@ -539,6 +539,7 @@ record: Garder l’enregistrement
 [new]
 title: Nouveau
 recipes: À partir d’une recette
+gone: Il n’y a pas de recette {name}.
 empty: À partir d’un fichier vide
 empty_what: Tu l’écris en Lua, avec complétion et vérifications.
 automation: Automatisation
@@ -567,6 +568,7 @@ port: Port
 username: Nom d’utilisateur (s’il y en a un)
 password: Mot de passe (s’il y en a un)
 section: Nom de la section
+rule: Utilise seulement a-z, 0-9 et _.
 make: Ajouter
 this: Ajouter cet appareil
 done: Ajouté. Il démarre.

@@ -539,6 +539,7 @@ record: Salva la registrazione
 [new]
 title: Nuovo
 recipes: Da una ricetta
+gone: La ricetta {name} non c’è.
 empty: Da un file vuoto
 empty_what: La scrivi in Lua, con completamento e controlli.
 automation: Automazione
@@ -567,6 +568,7 @@ port: Porta
 username: Nome utente (se c’è)
 password: Password (se c’è)
 section: Nome della sezione
+rule: Usa solo a-z, 0-9 e _.
 make: Aggiungere
 this: Aggiungere questo dispositivo
 done: Aggiunto. Si avvia ora.

@@ -539,6 +539,7 @@ record: Opname bewaren
 [new]
 title: Nieuw
 recipes: Uit een recept
+gone: Het recept {name} bestaat niet.
 empty: Vanuit een leeg bestand
 empty_what: Je schrijft het in Lua, met aanvulling en controles.
 automation: Automatisering
@@ -567,6 +568,7 @@ port: Poort
 username: Gebruikersnaam (indien nodig)
 password: Wachtwoord (indien nodig)
 section: Naam van de sectie
+rule: Gebruik alleen a-z, 0-9 en _.
 make: Toevoegen
 this: Dit apparaat toevoegen
 done: Toegevoegd. Het start nu.

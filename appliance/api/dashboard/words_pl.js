@@ -539,6 +539,7 @@ record: Zapisz nagranie
 [new]
 title: Nowe
 recipes: Z przepisu
+gone: Nie ma przepisu {name}.
 empty: Z pustego pliku
 empty_what: Piszesz w Lua, z uzupełnianiem i sprawdzaniem.
 automation: Automatyzacja
@@ -567,6 +568,7 @@ port: Port
 username: Użytkownik (jeśli jest)
 password: Hasło (jeśli jest)
 section: Nazwa sekcji
+rule: Użyj tylko a-z, 0-9 i _.
 make: Dodaj
 this: Dodaj to urządzenie
 done: Dodano. Teraz się uruchamia.

@@ -243,7 +243,7 @@ async def run_together(*works: Coroutine[Any, Any, None]) -> None:
 
 
 def _retrieve_exception(task: asyncio.Task[Any]) -> BaseException | None:
-    """Return the exception of an ended task, or None if there is none or the task was cancelled.
+    """Return the exception of an ended task. Return None if the task succeeded or was cancelled.
 
     A cancelled task keeps its `CancelledError` until it is retrieved. The traceback can contain an `asyncio.timeout`
     that refers to the task, and this cycle would keep all objects of the task in memory.

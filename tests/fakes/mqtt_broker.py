@@ -168,7 +168,7 @@ class Broker:
         self.ids = itertools.count(1)
         self._access = None if access is None else read_access(access)
         self._servers: list[asyncio.Server] = []
-        self._connections: set[_Connection] = set()
+        self._connections: dict[_Connection, asyncio.Task[None]] = {}
 
     async def start(self) -> None:
         self.port = await self._listen(self.port, None)
@@ -192,13 +192,21 @@ class Broker:
         self.clients.clear()
         self.retained.clear()
 
+    async def close(self) -> None:
+        """Stop the broker, and wait until all connections have ended. Otherwise, asyncio logs an error for each
+        connection when the event loop closes."""
+        connections = [*self._connections.values()]
+        self.stop(signal.SIGKILL)
+        await asyncio.gather(*connections)
+
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        connection = _Connection(self, reader, writer)
-        self._connections.add(connection)
+        connection, task = _Connection(self, reader, writer), asyncio.current_task()
+        assert task is not None
+        self._connections[connection] = task
         try:
             await connection.serve()
         finally:
-            self._connections.discard(connection)
+            del self._connections[connection]
 
     def may(self, user: str | None, verb: str, topic: str) -> bool:
         if self._access is None:

@@ -63,6 +63,9 @@ class Broker:
     def stop(self, how: signal.Signals = signal.SIGTERM) -> None:
         raise NotImplementedError
 
+    async def close(self) -> None:
+        self.stop()
+
     def client(self, name: str = "announcer", user: str = USER) -> Announcer:
         return Announcer("127.0.0.1", self.port, username=user, password=PASSWORD, identifier=name)
 
@@ -131,4 +134,4 @@ async def running(broker: Broker) -> AsyncIterator[Broker]:
     try:
         yield broker
     finally:
-        broker.stop()
+        await broker.close()

@@ -10,6 +10,7 @@ import struct
 import weakref
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,7 +21,8 @@ from appliance.adapters.mqtt.kind import Mqtt
 from appliance.adapters.mqtt.messages import Outgoing, Received
 from appliance.clock import Clock
 from appliance.tasks import JITTER, back_off
-from tests.adapters.mqtt.broker import PASSWORD, USER, Broker, both_brokers
+from tests.adapters.mqtt.broker import PASSWORD, USER, Broker, OwnBroker, both_brokers, running
+from tests.fakes.patience import until
 
 
 class Impatient(Clock):
@@ -90,6 +92,21 @@ async def test_a_broker_that_restarts_within_seconds_is_not_a_takeover(broker: B
             await broker.start()
             clock.may_go_on.set()
     assert len(clock.pauses) == 3 and max(clock.pauses) <= back_off(1) / (1 - JITTER)
+
+
+def test_the_fake_broker_ends_its_connections_before_the_event_loop_closes(tmp_path: Path) -> None:
+    errors: list[Any] = []
+
+    async def connect() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: errors.append(context))
+        broker = OwnBroker(tmp_path)
+        async with running(broker):
+            _, writer = await asyncio.open_connection("127.0.0.1", broker.port)
+            await until(lambda: broker._connections)
+        writer.close()
+
+    asyncio.run(connect())
+    assert errors == []
 
 
 async def test_an_unreachable_broker_is_reported_in_words() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
+from collections.abc import Iterable
 from contextlib import suppress
 
 from appliance.adapters.mqtt.broker import DISCONNECT_SECS, BrokerConnection
@@ -29,6 +31,8 @@ class RetainedMessages:
         self._published: dict[str, str] = {}
         self._overwritten: dict[str, float] = {}  # topics that other clients changed, with the time of the change
         self._republished_at: dict[str, float] = {}
+        self._unreported: list[str] = []  # restored topics since the last log line
+        self._reported_at = -math.inf
 
     def clear(self) -> None:
         """Forget the messages of the previous connection."""
@@ -76,12 +80,22 @@ class RetainedMessages:
         # If the hub publishes two messages to a topic in quick succession, the broker returns the first one before
         # the second one.
         due = [topic for topic, at in self._overwritten.items() if now - at >= SETTLE_SECS and topic not in recent]
+        self._report([topic for topic in due if topic in self._published])
         for topic in due:
             del self._overwritten[topic]
             if (payload := self._published.get(topic)) is not None:
                 recent[topic] = now
-                log.warning("%s: another client changed the topic %s; Lares restores the topic", self._name, topic)
                 await connection.publish(retained(topic, payload))
+
+    def _report(self, topics: Iterable[str]) -> None:
+        """Log that these topics are restored, in at most one line per minute, because there may be thousands."""
+        self._unreported += topics
+        if self._unreported and self._clock.monotonic() - self._reported_at >= MIN_REPUBLISH_SECS:
+            log.warning(
+                "%s: another client changed %d topics of the hub, such as %s; Lares restores them",
+                *(self._name, len(self._unreported), self._unreported[0]),
+            )
+            self._unreported, self._reported_at = [], self._clock.monotonic()
 
     async def restore_at_end(self, connection: BrokerConnection) -> None:
         """Restore all messages that another client changed, within a time limit. Never raises for a lost

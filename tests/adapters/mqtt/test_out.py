@@ -10,7 +10,7 @@ import re
 import signal
 import weakref
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import aiomqtt
 import pytest
@@ -23,6 +23,7 @@ from appliance.adapters.mqtt.out.home_access import HomeAccess, no_frame
 from appliance.adapters.mqtt.out.hub_publisher import CATALOG_SECS, MAX_UNSENT_BYTES
 from appliance.adapters.mqtt.out.section_publishers import build_publishers
 from appliance.adapters.mqtt.out.topics import HubTopics, discovery_id
+from appliance.adapters.mqtt.retained_messages import MIN_REPUBLISH_SECS, RetainedMessages
 from appliance.adapters.mqtt.stored_texts import published_topics
 from appliance.api.frames import frame_of
 from appliance.errors import Invalid
@@ -34,6 +35,7 @@ from appliance.home.registry import Registry
 from appliance.tasks import Tasks
 from tests.adapters.mqtt.broker import KINDS, USER, Broker, both_brokers, running
 from tests.adapters.mqtt.homes import BrokerHome, Lamp, publishing, until
+from tests.adapters.mqtt.table import Noted
 from tests.fakes.clock import VirtualClock
 from tests.fakes.context import KeptInMemory
 
@@ -486,6 +488,25 @@ async def test_a_stop_restores_a_message_that_another_client_changed_again(broke
         for _ in wanted:
             message = await anext(aiter(client.messages))
             assert bytes(message.payload).decode() == wanted[message.topic.value]
+
+
+async def test_all_overwritten_topics_are_restored_but_one_line_per_minute_is_logged(
+    clock: VirtualClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    kept, connection = RetainedMessages("publishing", clock), Noted()
+    topics = [f"lares/here/{number}" for number in range(40)]
+    for topic in topics:
+        kept.note_published(topic, "ours")
+    for topic in topics * 2:
+        kept.note_received(Received(topic, b"theirs", is_retained=False))
+        await clock.advance(MIN_REPUBLISH_SECS / len(topics), sleepers=0)
+        await kept.restore_overwritten(cast("Any", connection))
+    assert {each.topic for each in connection.sent[: len(topics)]} == {*topics}
+    changed = "publishing: another client changed"
+    assert [each for each in caplog.messages if each.startswith(changed)] == [
+        f"{changed} 1 topics of the hub, such as {topics[0]}; Lares restores them",
+        f"{changed} 40 topics of the hub, such as {topics[1]}; Lares restores them",
+    ]
 
 
 async def test_an_error_while_publishing_ends_only_the_connection(

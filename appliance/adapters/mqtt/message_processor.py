@@ -97,7 +97,10 @@ class MessageProcessor:
             return
         if self._newest.is_outdated(message):
             return
-        self._newest.add(received)
+        is_availability = any(
+            each.filter == received.topic and received.topic in each.entity.availability.filters for each in routes
+        )
+        self._newest.add(received, is_availability=is_availability)
         for number, (filter_, device, entity) in enumerate(routes):
             if number:
                 yield

@@ -13,8 +13,8 @@ MAX_REMEMBERED_BYTES = 6 * 1024 * 1024
 """Maximum total size of the stored messages."""
 
 MAX_SMALL_BYTES = 1024
-"""Maximum size of a small message. Larger messages are forgotten first, because the state of a bridge is small, is
-often sent only once, and decides whether all devices of the bridge are available."""
+"""Maximum size of a small message. Larger messages are forgotten first, and small messages about the availability of
+devices last, because a bridge often sends its state only once."""
 
 MAX_UNREAD = 100
 """Maximum number of stored messages at topics that no device reads. After each rebuild of devices, older messages are
@@ -29,13 +29,15 @@ _HUB_STATE = re.compile(r"lares/[^/]+/devices/[^/]+/state")
 class NewestMessages:
     """The newest message of each topic, and the newest version of each state of another hub.
 
-    Beyond the limits, the oldest messages above `MAX_SMALL_BYTES`, then the oldest of all, and all versions are
-    forgotten.
+    Beyond the limits, the oldest messages above `MAX_SMALL_BYTES`, then the oldest others, then the oldest about
+    availability, and all versions are forgotten.
     """
 
     def __init__(self) -> None:
         self._by_topic: dict[str, Received] = {}
         self._large: dict[str, None] = {}  # topics of messages above `MAX_SMALL_BYTES`
+        self._small: dict[str, None] = {}
+        self._availability: dict[str, None] = {}  # topics of small messages about availability
         self._bytes = 0
         self._versions: dict[str, tuple[int, int]] = {}
         self._outdated: dict[str, set[str]] = {}  # keys of entities by topic
@@ -58,14 +60,14 @@ class NewestMessages:
     def is_outdated_for(self, key: str, topic: str) -> bool:
         return key in self._outdated.get(topic, ())
 
-    def add(self, received: Received) -> None:
+    def add(self, received: Received, *, is_availability: bool = False) -> None:
         self._remove(received.topic)
         self._bytes += received.size
         self._by_topic[received.topic] = received
-        if received.size > MAX_SMALL_BYTES:
-            self._large[received.topic] = None
+        small = self._availability if is_availability else self._small
+        (self._large if received.size > MAX_SMALL_BYTES else small)[received.topic] = None
         while self._bytes > MAX_REMEMBERED_BYTES:
-            self._remove(next(iter(self._large or self._by_topic)))
+            self._remove(next(iter(self._large or self._small or self._availability)))
 
     def forget(self, topics: Iterable[str]) -> Iterator[None]:
         """Forget these topics in steps, and release the memory of their entries."""
@@ -73,12 +75,14 @@ class NewestMessages:
             self._remove(topic)
             self._versions.pop(topic, None)
             yield
-        self._by_topic = dict(self._by_topic)  # a dictionary shrinks only when it is copied
+        # a dictionary shrinks only when it is copied
+        self._by_topic, self._small = dict(self._by_topic), dict(self._small)
 
     def _remove(self, topic: str) -> None:
         if (received := self._by_topic.pop(topic, None)) is not None:
             self._bytes -= received.size
-            self._large.pop(topic, None)
+            for topics in (self._large, self._small, self._availability):
+                topics.pop(topic, None)
         self._outdated.pop(topic, None)
 
     def is_outdated(self, message: Message) -> bool:

@@ -19,7 +19,7 @@ import pytest
 from appliance.adapters.mqtt.announcements.announcement import MAX_DISCOVERY_BYTES
 from appliance.adapters.mqtt.announcements.announcement_store import MAX_CONFIGS_BYTES
 from appliance.adapters.mqtt.announcements.home_assistant_announcements import parse_announcements
-from appliance.adapters.mqtt.messages import MAX_JSON_DEPTH, Message, Received, parse_payload
+from appliance.adapters.mqtt.messages import ENTRY_BYTES, MAX_JSON_DEPTH, Message, Received, parse_payload
 from appliance.adapters.mqtt.newest_messages import (
     MAX_REMEMBERED_BYTES,
     MAX_SMALL_BYTES,
@@ -219,13 +219,14 @@ async def test_endless_topics_below_a_wildcard_fill_no_memory(clock: VirtualCloc
     assert len(loop.processor._newest._versions) <= MAX_VERSIONS
 
 
-async def test_large_messages_do_not_make_a_device_of_a_bridge_unavailable(clock: VirtualClock) -> None:
+@pytest.mark.parametrize("size", [10, 128 * 1024])
+async def test_many_messages_do_not_make_a_device_of_a_bridge_unavailable(clock: VirtualClock, size: int) -> None:
     """A bridge publishes its state only once, and a new announcement needs this state."""
-    loop, size = message_loop(clock), 128 * 1024
+    loop = message_loop(clock)
     keys = {"availability_topic": "bridge/state"}
-    announce(loop, config("sensor", **keys))
+    announce(loop, config("sensor", **keys), config("sensor", "all", state_topic="a/+", device={"ids": ["all"]}))
     receive(loop, "bridge/state", b"online", is_retained=True)
-    for number in range(2 * MAX_REMEMBERED_BYTES // size):
+    for number in range(2 * MAX_REMEMBERED_BYTES // (size + ENTRY_BYTES)):
         receive(loop, f"a/{number}", b"x" * size)
     announce(loop, config("sensor", name="new", **keys))
     assert loop.announced.devices["mqtt:x"].is_available
@@ -244,6 +245,14 @@ def test_the_oldest_small_messages_are_forgotten_after_all_large_messages() -> N
     newest.add(Received("large", b"x", is_retained=False))
     newest.add(Received("all", b"x" * MAX_REMEMBERED_BYTES, is_retained=False))
     assert [each.topic for each in newest.list()] == ["large"]
+
+
+def test_endless_messages_about_availability_fill_no_memory() -> None:
+    newest, size = NewestMessages(), MAX_SMALL_BYTES // 2
+    for number in range(2 * MAX_REMEMBERED_BYTES // size):
+        newest.add(Received(f"{number}", b"x" * size, is_retained=False), is_availability=True)
+    assert 0 <= MAX_REMEMBERED_BYTES - sum(each.size for each in newest.list()) < MAX_SMALL_BYTES
+    assert f"{number}" in {each.topic for each in newest.list()}
 
 
 def test_removed_devices_leave_few_topics_in_memory() -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
+
+from msgspec import Struct
 
 from appliance.adapters.mqtt.messages import Received
 
@@ -19,9 +21,19 @@ them, and so does not wait one turn for each message."""
 CROWDED = 25
 """Number of waiting messages of a device above which each of its topics keeps only its newest state."""
 
+MANY_MESSAGES, CROWDED_IF_MANY = 5_000, 3
+"""If this many messages of all devices wait, the second number replaces `CROWDED`. Otherwise, a flood for 2,000
+devices would fill 50 MB, and the hub would still process old states a minute after the broker is lost."""
+
 DISCARD_AT_ONCE = 100
 
-_Queue = OrderedDict[int, Received]
+
+class _Waiting(Struct, gc=False):
+    """A place in a queue. A newer message of the same topic can replace the message."""
+
+    message: Received
+    number: int
+    device: str
 
 
 class Inbox:
@@ -37,10 +49,10 @@ class Inbox:
         self.dropped = 0
         self._device_of = device_of
         self._has_events = has_events
-        self._queues: OrderedDict[str, _Queue] = OrderedDict()  # by device; the first device is next
+        self._queues: OrderedDict[str, deque[_Waiting]] = OrderedDict()  # by device; the first device is next
         self._by_length: dict[int, dict[str, None]] = {}  # devices by the number of their messages
         self._longest = 0
-        self._latest: dict[str, tuple[str, int]] = {}  # device and number of the newest message of each topic
+        self._latest: dict[str, _Waiting] = {}  # the newest message of each topic
         self._count = 0
         self._bytes = 0
         self._number = 0
@@ -50,22 +62,23 @@ class Inbox:
         return self._count
 
     def put(self, message: Received) -> None:
-        """Add a message. If too many messages of its device wait, it takes the place of an older message of its
-        topic. If too many messages wait in total, remove the oldest message of the device with the most messages."""
+        """Add a message. If too many messages wait, it takes the place of an older message of its topic. Beyond the
+        limits, remove the oldest message of the device with the most messages."""
         latest = self._latest.get(message.topic)
-        device = self._device_of(message.topic) if latest is None else latest[0]
+        device = self._device_of(message.topic) if latest is None else latest.device
         if (queue := self._queues.get(device)) is None:
-            queue = self._queues[device] = OrderedDict()
-        if latest is not None and len(queue) >= CROWDED and not self._has_events(message.topic):
-            number = latest[1]
-            self._bytes -= queue[number].size
+            queue = self._queues[device] = deque()
+        crowded = CROWDED if self._count < MANY_MESSAGES else CROWDED_IF_MANY
+        if latest is not None and len(queue) >= crowded and not self._has_events(message.topic):
+            self._bytes -= latest.message.size
             self.dropped += 1
+            latest.message = message
         else:
-            self._number = number = self._number + 1
-            self._latest[message.topic] = device, number
+            self._number += 1
+            self._latest[message.topic] = waiting = _Waiting(message, self._number, device)
             self._count += 1
-            self._note_length(device, len(queue), len(queue) + 1)
-        queue[number] = message
+            queue.append(waiting)
+            self._note_length(device, len(queue) - 1, len(queue))
         self._bytes += message.size
         while self._count > MAX_MESSAGES or self._bytes > MAX_WAITING_BYTES:
             self._pop(next(iter(self._by_length[self._longest])))
@@ -74,15 +87,15 @@ class Inbox:
 
     def take(self, limit: int) -> list[Received]:
         """Remove and return at most `limit` messages, sorted by their arrival. The devices take turns."""
-        taken: list[tuple[int, Received]] = []
+        taken: list[_Waiting] = []
         while self._queues and len(taken) < limit:
             device, room = next(iter(self._queues)), TURN_BYTES
             while room > 0 and device in self._queues and len(taken) < limit:
                 taken.append(self._pop(device))
-                room -= taken[-1][1].size
+                room -= taken[-1].message.size
             if device in self._queues:
                 self._queues.move_to_end(device)
-        return [message for _, message in sorted(taken, key=lambda each: each[0])]
+        return [each.message for each in sorted(taken, key=lambda each: each.number)]
 
     def discard_all(self) -> Iterator[None]:
         """Discard all messages in steps, because freeing thousands of messages takes long."""
@@ -94,22 +107,22 @@ class Inbox:
         """Wait until a message arrives."""
         await self._arrived.wait()
 
-    def _pop(self, device: str) -> tuple[int, Received]:
+    def _pop(self, device: str) -> _Waiting:
         """Remove the oldest message of the device."""
         queue = self._queues[device]
         self._note_length(device, len(queue), len(queue) - 1)
-        number, message = queue.popitem(last=False)
+        waiting = queue.popleft()
         if not queue:
             del self._queues[device]
         self._count -= 1
-        self._bytes -= message.size
-        if self._latest[message.topic] == (device, number):
-            del self._latest[message.topic]
+        self._bytes -= waiting.message.size
+        if self._latest[waiting.message.topic] is waiting:
+            del self._latest[waiting.message.topic]
         if not self._queues:
             # emptied dictionaries would keep the memory of their former entries
             self._queues, self._by_length, self._latest = OrderedDict(), {}, {}
             self._arrived.clear()
-        return number, message
+        return waiting
 
     def _note_length(self, device: str, before: int, after: int) -> None:
         """Note that one message was added or removed, so that finding the longest of 2,000 queues takes no search."""

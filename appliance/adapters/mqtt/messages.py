@@ -63,7 +63,7 @@ def _is_deeper(value: Any, levels: int) -> bool:
     return bool(level)
 
 
-class Received(Struct, frozen=True):
+class Received(Struct, frozen=True, gc=False):
     """A received message before decoding and checks."""
 
     topic: str

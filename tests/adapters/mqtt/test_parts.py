@@ -20,7 +20,15 @@ from appliance.adapters.mqtt.aiomqtt_client import Client
 from appliance.adapters.mqtt.announcements.announced_devices import AnnouncedDevices
 from appliance.adapters.mqtt.announcements.discovery import BIRTH_SECS, RETURN_SECS, Phase
 from appliance.adapters.mqtt.fields import parse_templates
-from appliance.adapters.mqtt.inbox import CROWDED, DISCARD_AT_ONCE, MAX_MESSAGES, TURN_BYTES, Inbox
+from appliance.adapters.mqtt.inbox import (
+    CROWDED,
+    CROWDED_IF_MANY,
+    DISCARD_AT_ONCE,
+    MANY_MESSAGES,
+    MAX_MESSAGES,
+    TURN_BYTES,
+    Inbox,
+)
 from appliance.adapters.mqtt.messages import Outgoing, Received, outgoing_of
 from appliance.adapters.mqtt.out.discovery_payloads import device_payload, hub_payload
 from appliance.adapters.mqtt.out.topics import HubTopics, discovery_id
@@ -536,6 +544,21 @@ def test_events_are_never_replaced() -> None:
     inbox = Inbox(has_events=lambda topic: topic == "button")
     put(inbox, "button", *range(2 * CROWDED))
     assert [each.payload for each in inbox.take(99)] == [b"%d" % number for number in range(2 * CROWDED)]
+
+
+def test_a_flood_for_many_devices_leaves_a_short_backlog_of_newest_states() -> None:
+    inbox, count = Inbox(lambda topic: topic.partition("/")[0]), 500
+    for number in range(CROWDED - 1):
+        for device in range(count):
+            put(inbox, f"{device}/state", number)
+    assert len(inbox) == MANY_MESSAGES, "each device has more than a few messages, so newer ones replace them"
+    for number in range(CROWDED_IF_MANY):
+        put(inbox, "quiet/state", number)
+    assert len(inbox) == MANY_MESSAGES + CROWDED_IF_MANY
+    taken = inbox.take(MAX_MESSAGES)
+    newest = {each.topic: each.payload for each in taken}
+    assert {newest[f"{device}/state"] for device in range(count)} == {b"%d" % (CROWDED - 2)}
+    assert [each.payload for each in taken if each.topic == "quiet/state"] == [b"0", b"1", b"2"]
 
 
 def test_at_the_limit_the_device_with_the_most_messages_loses_its_oldest() -> None:

@@ -31,7 +31,7 @@ from appliance.home.commands import Command
 from appliance.home.model import Device, Report
 from appliance.home.registry import Registry
 from tests.fakes.adapter import StubAdapter
-from tests.fakes.clock import START, VirtualClock
+from tests.fakes.clock import START, SteppingClock, VirtualClock
 from tests.fakes.context import context_of
 from tests.fakes.recording_client import RecordingClient
 from tests.fakes.still import StillRunner
@@ -461,6 +461,23 @@ async def test_silence_counts_from_before_a_restart(session: DeviceSession, afte
     bench.adapter.polls[0].set_exception(GONE)
     await asyncio.sleep(0)
     work.cancel()
+
+
+async def test_other_tasks_run_while_the_devices_of_a_restarted_section_are_set_online(bench: Bench) -> None:
+    await bench.poll(bench.adapter.seen(power="on"))
+    stored = replace(bench.device, attributes={"power": "on", "state": "offline"})
+    bench.registry.restore(bench.registry.layout, [replace(stored, id=f"stub:{number}") for number in range(9)])
+    bench.adapter.max_silence_secs, bench.adapter.clock, counts = 100, SteppingClock(), [0]
+
+    async def watch() -> None:
+        while counts[-1] < 9:
+            counts.append([each.attributes["state"] for each in bench.registry.list_devices()].count("online"))
+            await asyncio.sleep(0)
+
+    work = asyncio.ensure_future(bench.adapter.run())
+    await watch()
+    work.cancel()
+    assert sorted({*counts}) == [*range(10)]
 
 
 @pytest.mark.parametrize(

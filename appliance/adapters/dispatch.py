@@ -110,6 +110,7 @@ class Dispatcher:
         self._is_stopping = False
         self._timeout_secs = timeout_secs
         self._starting = asyncio.Lock()
+        self._refusing = asyncio.Lock()
         self._free = asyncio.Semaphore(MAX_UNDER_WAY)
 
     async def __aenter__(self) -> Dispatcher:
@@ -191,10 +192,11 @@ class Dispatcher:
         self, devices: Sequence[Device], command: Command, source: str, because: Busy
     ) -> list[Outcome]:
         outcomes = list[Outcome]()
-        for device in devices:
-            await wait_for_short_turn()  # many senders may be refused in one turn
-            outcomes.append(_outcome(device, command, because))
-            self.publish_outcome(outcomes[-1], device.room_id, command, source)
+        async with self._refusing:  # hundreds of senders together would need much memory for their outcomes
+            for device in devices:
+                await wait_for_short_turn()
+                outcomes.append(_outcome(device, command, because))
+                self.publish_outcome(outcomes[-1], device.room_id, command, source)
         return outcomes
 
     def _collect(self, devices: Sequence[Device], command: Command) -> Generator[None, None, list[_Batch]]:

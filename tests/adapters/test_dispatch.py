@@ -26,7 +26,7 @@ from appliance.adapters.dispatch import (
     Status,
 )
 from appliance.errors import AdapterFailed, BadAnswer, Busy, Invalid, LaresError, NotFound, Stopping, Unreachable
-from appliance.event_loop import SHORT_TURN_SECS, loop_lag, run
+from appliance.event_loop import MAX_RESUMED_PER_TURN, SHORT_TURN_SECS, loop_lag, run
 from appliance.health import Health
 from appliance.home.bus import Bus
 from appliance.home.command_specs import CommandSpec
@@ -172,6 +172,33 @@ async def test_senders_that_wait_too_long_for_earlier_commands_get_busy(
     assert [(each.device_id, each.source) for each in ended[:2]] == [("b:1", "room"), ("c:1", "room")]
     assert desk.adapters["b"].asked == desk.adapters["c"].asked == []
     assert len(given_up) == MAX_UNDER_WAY + 1 and all(isinstance(each.error, Stopping) for each in given_up)
+
+
+def test_senders_are_refused_one_after_another() -> None:
+    """The outcomes of hundreds of large groups together would need much memory."""
+    refused, count = list[str](), 2 * MAX_RESUMED_PER_TURN
+
+    def audit(event: Event) -> None:
+        if isinstance(event, CommandEnded) and event.source.startswith("group"):
+            refused.append(event.source)
+            time.sleep(2 * SHORT_TURN_SECS)
+
+    async def command_all() -> None:
+        async with DeviceSession() as session:
+            desk = Desk(session, VirtualClock(), timeout_secs=0.05)
+            async with desk.dispatcher:
+                first = asyncio.ensure_future(desk.dispatcher.send(desk.group("a", MAX_UNDER_WAY + 1), ON, "first"))
+                await desk.begun("a")
+                desk.bus.listen(audit)
+                await asyncio.gather(
+                    *(desk.dispatcher.send(desk.group("b", 2), ON, f"group {number}") for number in range(count))
+                )
+                desk.dispatcher.refuse_new()
+                desk.dispatcher.abort_all()
+                await first
+
+    run(command_all())
+    assert refused == [f"group {number}" for number in range(count) for _ in range(2)]
 
 
 def test_commands_of_several_senders_begin_in_separate_turns() -> None:

@@ -34,7 +34,7 @@ CODES: Mapping[str, Code] = {
     "invalid_file": Code(400, "The text has errors, which `errors` lists; nothing is written."),
     "script_failed": Code(400, "A Lua file failed, was stopped at a limit, or has errors."),
     "cancelled": Code(400, "The execution was cancelled before it finished."),
-    "stopping": Code(400, "The hub is stopping; the result of the command is unknown."),
+    "stopping": Code(400, "The hub is stopping, so it cancelled the request. The result of a command is unknown."),
     "authentication_required": Code(401, "The key is missing or unknown.", {"WWW-Authenticate": "Bearer"}),
     "insufficient_permissions": Code(403, "The key's role does not allow this request."),
     "path_not_found": Code(404, "The path is unknown."),

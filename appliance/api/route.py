@@ -4,6 +4,7 @@ read the same declarations."""
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -16,6 +17,7 @@ from appliance.api.body import Bodies
 from appliance.api.device_encoder import DeviceEncoder
 from appliance.api.figures import Figures
 from appliance.api.hooks import Hooks
+from appliance.api.http_server.connection import connection_of
 from appliance.api.keyring import Keyring
 from appliance.api.limits import MAX_SMALL_BODY_BYTES
 from appliance.api.request_counts import RequestCounts
@@ -47,6 +49,10 @@ class Call(Struct, kw_only=True):  # not frozen, because that would double the c
         stated = await self.bodies.read_json(self.request, self.route.max_body_bytes, instead)
         self.recheck()
         return self.route.body(stated)
+
+    def cancellable(self) -> AbstractContextManager[None]:
+        """Return a context for work that ends at once if the client disconnects or the hub stops."""
+        return connection_of(self.request).cancellable()
 
     def query(self) -> dict[str, Any]:
         """Return the checked query parameters, including empty values. Missing parameters are None.

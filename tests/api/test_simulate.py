@@ -8,10 +8,11 @@ import logging
 import os
 import resource
 import socket
+import struct
 import tempfile
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ import orjson
 import pytest
 import pytest_asyncio
 
+from appliance.api.limits import ApiLimits
 from appliance.api.simulation import SimulationRequest
 from appliance.automations.conditions.kinds import CONDITION_KINDS
 from appliance.automations.triggers.kinds import TRIGGER_KINDS
@@ -27,6 +29,7 @@ from appliance.cli.simulation.priority import NICE
 from appliance.cli.simulation.process import MAX_OUTPUT_BYTES
 from appliance.errors import Busy
 from appliance.lua_worker.ctx_methods import CTX_METHODS
+from tests.api.caller import KEY, call, request
 from tests.fakes.app import LIGHT, App, open_app
 from tests.fakes.lua import write
 from tests.fakes.patience import until
@@ -323,6 +326,48 @@ ENDLESS = """return {
 async def test_a_simulation_is_bounded(home: App) -> None:
     found = await simulated(home, path="config/automations/busy.lua", text=ENDLESS, hours=8000)
     assert not found["is_complete"] and found["until"] < "2026-11-21" and len(found["lines"]) <= 10_000
+
+
+def list_simulations() -> list[str]:
+    """Return the ids of the simulations' processes."""
+    found = []
+    for pid in list_children():
+        with suppress(OSError):  # the process has ended
+            found += [pid] if b"simulation" in Path(f"/proc/{pid}/cmdline").read_bytes() else []
+    return found
+
+
+SIMULATE_ENDLESS = request(
+    *("POST", "/simulate", KEY),
+    body=orjson.dumps({"path": "config/automations/busy.lua", "text": ENDLESS, "hours": 8000}),
+)
+
+
+@pytest.mark.parametrize("is_reset", [False, True], ids=["closed", "reset"])
+async def test_a_simulation_ends_with_its_client(home: App, *, is_reset: bool) -> None:
+    async with call(home.url) as caller:
+        await caller.send(SIMULATE_ENDLESS)
+        await until(list_simulations)
+        if is_reset:
+            caller.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        else:
+            await caller.send_last(b"")
+            reply = await caller.reply()
+            assert (reply.status, reply.json["code"]) == (408, "request_timeout")
+    await until(lambda: not list_simulations())
+
+
+async def test_a_simulation_ends_when_the_hub_stops(tmp_path: Path) -> None:
+    write(tmp_path, {"test.toml": CONFIG})
+    async with AsyncExitStack() as stack:
+        app = await stack.enter_async_context(open_app(root=tmp_path, limits=ApiLimits(stop_secs=3600)))
+        async with call(app.url) as caller:
+            await caller.send(SIMULATE_ENDLESS)
+            await until(list_simulations)
+            async with asyncio.timeout(20):
+                await stack.aclose()
+            reply = await caller.reply()
+    assert (reply.status, reply.json["code"]) == (400, "stopping")
 
 
 WORDY = """return {

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import select
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, cast
 
 from sanic import Request
@@ -69,6 +71,7 @@ class Connection(HttpProtocol):
         "_slow_since",
         "_unsent",
         "_written",
+        "is_cancellable",
         "is_on_box",
         "limits",
         "peer",
@@ -100,6 +103,7 @@ class Connection(HttpProtocol):
         self._end_timer: asyncio.TimerHandle | None = None
         self._disconnect_timer: asyncio.TimerHandle | None = None
         self._is_input_over = False
+        self.is_cancellable = False
 
     @property
     def is_answering(self) -> bool:
@@ -122,6 +126,25 @@ class Connection(HttpProtocol):
                 raise TooManyConnections(client)
             self.peer = client
         self._limiter.refresh(self.peer, self)
+
+    @contextmanager
+    def cancellable(self) -> Iterator[None]:
+        """Cancel the request in this context if the client closes its sending side, or if the server stops. The work
+        has no effect except its answer."""
+        if self._is_input_over:
+            raise _client_left()
+        self.is_cancellable = True
+        try:
+            yield
+        finally:
+            self.is_cancellable = False
+
+    def cancel_request(self, error: Exception) -> None:
+        """Cancel the request in progress, and answer with the error."""
+        assert self._task is not None
+        self.is_cancellable = False  # a second cancellation would interrupt the clean-up
+        self.http.exception = error
+        self._task.cancel()
 
     def upgrade(self, protocol: StrictProtocol, answer: bytes) -> WebSocket:
         """Upgrade the connection to a WebSocket. `answer` is the response that ends the handshake."""
@@ -232,7 +255,9 @@ class Connection(HttpProtocol):
         self._check_disconnect_later()
 
     def _note_half_closed(self) -> None:
-        if self._end_timer is None:
+        if self.is_cancellable:
+            self.cancel_request(_client_left())
+        elif self._end_timer is None:
             self._end_timer = self.loop.call_later(self.limits.half_closed_secs, self._end_half_closed)
 
     def _end_half_closed(self) -> None:
@@ -244,8 +269,7 @@ class Connection(HttpProtocol):
         if self.http.stage is Stage.RESPONSE:
             return
         since = f"{self.limits.half_closed_secs:g} s after the client had closed its side"
-        self.http.exception = RequestTimeout(f"the hub did not answer within {since}; the work continues")
-        self._task.cancel()
+        self.cancel_request(RequestTimeout(f"the hub did not answer within {since}; the work continues"))
 
     async def receive_more(self) -> None:
         """Wait for bytes. Close the connection if no more bytes can arrive. Raise `BadRequest` if a body is
@@ -283,6 +307,10 @@ class Connection(HttpProtocol):
             self.websocket.on_connection_lost()
         self._accepted._read_ready_cb = None  # noqa: SLF001 - with it, asyncio's transport is a reference cycle
         super().connection_lost(exc)
+
+
+def _client_left() -> RequestTimeout:
+    return RequestTimeout("the client closed its side, so the hub cancelled the request")
 
 
 def connection_of(request: Request) -> Connection:

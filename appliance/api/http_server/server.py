@@ -22,7 +22,7 @@ from appliance.api.http_server.connection_limiter import ConnectionLimiter
 from appliance.api.http_server.listener import Listener
 from appliance.api.http_server.unsent_bytes import UnsentBytes
 from appliance.clock import Clock
-from appliance.errors import StartFailed
+from appliance.errors import StartFailed, Stopping
 from appliance.tables.addresses import Address
 
 DRAIN_POLL_SECS = 0.02
@@ -133,11 +133,13 @@ class Server:
         await self._clock.sleep(0)
 
     async def _close_idle(self, closing: set[Connection]) -> None:
-        """Close each connection without a request in progress, add it to `closing`, and wait a moment. The answers to
-        the other requests are the last ones of their connections."""
+        """Close each connection without a request in progress, add it to `closing`, and wait a moment. Cancel the
+        cancellable requests. The answers to the other requests are the last ones of their connections."""
         for connection in self._connections - closing:
             if connection.is_answering:
                 connection.http.keep_alive = False
+                if connection.is_cancellable:
+                    connection.cancel_request(Stopping("the hub is stopping, so it cancelled the request"))
             else:
                 closing.add(connection)
                 _close(connection)

@@ -68,4 +68,5 @@ class DiscoveryApi(ApiResource):
     @route("GET", "/discovery", Role.ADMIN, _DISCOVERY, query={"seconds": Field(_SECONDS, required=False)})
     async def search(self, call: Call) -> object:
         """Search the local network for devices by mDNS and SSDP, and respond after the requested seconds."""
-        return {"found": await self.parts.search(call.query()["seconds"] or DEFAULT_SEARCH_SECS)}
+        with call.cancellable():
+            return {"found": await self.parts.search(call.query()["seconds"] or DEFAULT_SEARCH_SECS)}

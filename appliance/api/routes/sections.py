@@ -110,7 +110,8 @@ class SectionsApi(ApiResource):
         stated = await call.read_body()
         kind, values = stated["kind"], stated["values"]
         replay = stated["replay"]
-        trial = await self.hub.sections.try_section(name, kind, values, text=stated["text"], replay=replay)
+        with call.cancellable():
+            trial = await self.hub.sections.try_section(name, kind, values, text=stated["text"], replay=replay)
         devices = await encode_limited(self.hub.clock, DEVICE, trial.devices)
         others = {key: getattr(trial, key) for key in TRIAL["required"] if key != "devices"}
         return b'{"devices":%b,%b' % (devices, orjson.dumps(others)[1:])

@@ -87,6 +87,8 @@ class SimulationApi(ApiResource):
             events=stated["events"],
             runs_lua=stated["run"],
         )
-        result = await self.parts.simulate(asked, await self.hub.store.recorder.list_present(HOME_STATE_PREFIXES))
+        with call.cancellable():
+            stored = await self.hub.store.recorder.list_present(HOME_STATE_PREFIXES)
+            result = await self.parts.simulate(asked, stored)
         ending = orjson.dumps({"until": timestamp(result.until), "is_complete": result.is_complete})
         return b'{"lines":[%b],%b' % (b",".join(result.lines), ending[1:])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import tracemalloc
+from collections import Counter
 from collections.abc import Mapping
 from datetime import datetime
 from importlib import import_module
@@ -22,7 +23,9 @@ from appliance.automations.names.home_names import (
     MAX_CALL_FAULTS,
     MAX_NAME_FAULTS,
     MAX_NEAR_NAMES,
+    MAX_NEAR_NAMES_PER_FILE,
     HomeNames,
+    NearNames,
     PastNames,
 )
 from appliance.automations.names.name_watcher import (
@@ -161,14 +164,28 @@ def test_similar_names_are_searched_only_for_the_first_faults_of_a_file(call: st
     assert str(faults[-1]) == "h.lua: has further faults in calls of ctx; correct the listed ones first"
 
 
-def test_similar_names_are_searched_only_for_the_first_unknown_names_of_a_check() -> None:
-    triggers = [{**CHANGE, "device_id": f"desk:lihgt:{number}"} for number in range(MAX_NEAR_NAMES + 10)]
+def test_similar_names_are_searched_only_for_the_first_unknown_names_of_a_file() -> None:
+    triggers = [{**CHANGE, "device_id": f"desk:lihgt:{number}"} for number in range(MAX_NEAR_NAMES_PER_FILE + 10)]
     known = names()
-    again = triggers[: MAX_NAME_FAULTS - len(triggers)]
+    again = triggers[:20]
     found = sentences(known, triggers=[*triggers, *again])
     hinted = [each for each in found if each.endswith(f"did you mean {LAMP}?")]
-    assert len(found) == MAX_NAME_FAULTS and len(hinted) == MAX_NEAR_NAMES + len(again)
-    assert sentences(replace(known, near={}), trigger=triggers[-1])[0].endswith(f"did you mean {LAMP}?")
+    assert len(found) == len(triggers) + len(again) and len(hinted) == MAX_NEAR_NAMES_PER_FILE + len(again)
+    assert sentences(replace(known, near=NearNames()), trigger=triggers[-1])[0].endswith(f"did you mean {LAMP}?")
+
+
+def test_a_file_with_many_unknown_names_leaves_searches_for_other_files() -> None:
+    def call(number: int) -> str:
+        return f"ctx:command('desk:lihgt:{number}', {{ capability = 'power', action = 'on' }})\n"
+
+    files = [
+        Source(name=f"{name}.lua", text="".join(map(call, range(first, first + count))).encode())
+        for name, first, count in (("a", 0, 45), ("b", 100, 1), ("c", 200, 45), ("d", 300, 45), ("e", 400, 45))
+    ]
+    found = names(*files).list_faults([])
+    hinted = Counter(each.file for each in found if each.message.endswith(f"did you mean {LAMP}?"))
+    most = MAX_NEAR_NAMES_PER_FILE
+    assert hinted == {"a.lua": most, "b.lua": 1, "c.lua": most, "d.lua": most, "e.lua": MAX_NEAR_NAMES - 3 * most - 1}
 
 
 def test_only_the_first_unknown_names_of_a_definition_are_listed() -> None:

@@ -3,7 +3,7 @@ device has never reported it."""
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain, islice
@@ -42,8 +42,28 @@ MAX_NAME_FAULTS = 100
 MAX_CALL_FAULTS = 50
 """Maximum number of listed faults in a file's calls, because a search for similar names is slow."""
 
-MAX_NEAR_NAMES = 50
-"""Maximum number of searches for similar names per check. One search among thousands of names needs 10 ms."""
+MAX_NEAR_NAMES, MAX_NEAR_NAMES_PER_FILE = 100, 25
+"""Maximum numbers of searches for similar names per check and per file, because one search among thousands of names
+needs 10 ms."""
+
+
+class NearNames(Struct):
+    """The nearest known names that a check has found. `file` is the file that is being checked, and `searches` counts
+    the searches for each file, so that a file with many errors leaves searches for other files."""
+
+    file: str = ""
+    searches: Counter[str] = field(default_factory=Counter)
+    found: dict[tuple[str, str], str | None] = field(default_factory=dict)
+
+    def find(self, kind: str, name: str, known: Iterable[str]) -> str | None:
+        """Return the nearest known name. Return None if the searches for other names have reached a limit."""
+        key = kind, name
+        if key not in self.found:
+            if len(self.found) >= MAX_NEAR_NAMES or self.searches[self.file] >= MAX_NEAR_NAMES_PER_FILE:
+                return None
+            self.searches[self.file] += 1
+            self.found[key] = nearest(name, known)
+        return self.found[key]
 
 
 class PastNames(Struct, frozen=True, kw_only=True):
@@ -83,7 +103,7 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
       known.
     - `called`: the files that can run.
     - `modules`: the scripts by module name.
-    - `near`: the nearest known names that this check has found.
+    - `near`: the nearest known names; see `NearNames`.
     """
 
     adapters: Collection[str]
@@ -106,7 +126,7 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
     modules: Mapping[str, Source] | None = None
     are_scripts_enabled: bool = True
     notify_targets: Collection[str] = ()
-    near: dict[tuple[str, str], str | None] = field(default_factory=dict)
+    near: NearNames = field(default_factory=NearNames)
 
     @classmethod
     def of_files(
@@ -190,14 +210,16 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
         of_files = (fault for file in automations for fault in self.faults_of(file))
         for fault in chain(of_files, (fault for source in self.called for fault in self.inspect(source))):
             found[fault.file][fault] = None
+        place = self.near.file = "[notify] targets"
         for target in self.notify_targets:
             if (message := self._missing("operation", target)) is not None:
-                found["[notify] targets"][Fault("[notify] targets", 0, message)] = None
+                found[place][Fault(place, 0, message)] = None
         return [fault for name in sorted(found) for fault in sorted(found[name])]
 
     def faults_of(self, file: LoadedFile[AutomationDefinition]) -> list[Fault]:
         """Return a fault for every unknown name in the automation's triggers and conditions."""
         source, definition = file.source, file.definition
+        self.near.file = source.name
         lines = FieldLines(source)
         found = located(self.warnings_of(definition), source.name, lambda path: lines.find(*map(str, path)))
         return [Fault(each.file, each.line or lines.of_return, each.message) for each in found]
@@ -288,6 +310,7 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
     def inspect(self, source: Source) -> Iterator[Fault]:
         """Yield a fault for each unknown name and each wrong literal in calls of `ctx` and `require`. After
         `MAX_CALL_FAULTS`, only state that the calls have further faults."""
+        self.near.file = source.name
         faults = self._faults_in_calls(source)
         yield from islice(faults, MAX_CALL_FAULTS)
         if next(faults, None) is not None:
@@ -317,16 +340,7 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
             "module": f"add {name.replace('.', '/')}.lua to the folder of [scripts]",
             "variable": f"if you set it yourself, declare it with the comment --- @variable {name}",
         }.get(kind, "")
-        return f"names {name!r}, but there is no such {kind}{suggest(self._find_near(kind, name, there), remedy)}"
-
-    def _find_near(self, kind: str, name: str, known: Iterable[str]) -> str | None:
-        """Return the nearest known name, or None after `MAX_NEAR_NAMES` searches for other names."""
-        key = kind, name
-        if key not in self.near:
-            if len(self.near) >= MAX_NEAR_NAMES:
-                return None
-            self.near[key] = nearest(name, known)
-        return self.near[key]
+        return f"names {name!r}, but there is no such {kind}{suggest(self.near.find(kind, name, there), remedy)}"
 
     def _find_unreadable_folder(self, module: str) -> str | None:
         """Return the unreadable folder that may contain the module."""
@@ -338,7 +352,7 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
         section, _, rest = name.partition(":")
         if section in self.adapters:
             return None
-        near = self._find_near("section", section, self.adapters)
+        near = self.near.find("section", section, self.adapters)
         hint = suggest(near and f"{near}:{rest}")
         return f"names {name!r}, but there is no section [adapters.{section}]{hint}"
 
@@ -357,7 +371,7 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
             return message
         if (self.aliases if ":" not in id_ else self.devices) is None:
             return None
-        near = self._find_near("device", name, chain(self.devices or (), self.aliases or (), self.named))
+        near = self.near.find("device", name, chain(self.devices or (), self.aliases or (), self.named))
         hint = suggest(near and " or ".join(map(str, self.named.get(near, [near]))))
         return f"names {name!r}, but there is no such device{'' if ':' in name else ' or alias'}{hint}"
 
@@ -415,10 +429,10 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
         verb = "reported" if kind == "attribute" else "sent"
         attributes -= {"state"}
         near: str | None = None
-        if known:  # a search of nothing would count for `MAX_NEAR_NAMES`
+        if known:  # a search of nothing would count for the limits of `NearNames`
             near_kind = f"{kind} of {of} {id_}"
-            near = self._find_near(near_kind, name, known)
-            near = near or self._find_near(near_kind, name.rpartition(".")[2], known)
+            near = self.near.find(near_kind, name, known)
+            near = near or self.near.find(near_kind, name.rpartition(".")[2], known)
         hint = _hint(kind, near, attributes, events, is_one=of == "device")
         return f"{named}, which {whose} {verb}{hint}"
 

@@ -12,7 +12,7 @@ from msgspec import convert
 from msgspec.structs import replace
 
 from appliance.automations.definition import AutomationDefinition
-from appliance.automations.names.home_names import HomeNames, PastNames, RemovedDevice
+from appliance.automations.names.home_names import HomeNames, NearNames, PastNames, RemovedDevice
 from appliance.clock import Clock, to_millis
 from appliance.computing import compute_alone
 from appliance.errors import Fault
@@ -104,7 +104,7 @@ class NameWatcher:
     async def find_known(self) -> HomeNames:
         """Return the current names in the home. Simultaneous callers share the names, but not the nearest names."""
         known, _ = await self._views.result()
-        return replace(known, near={})
+        return replace(known, near=NearNames())
 
     async def _collect(self) -> tuple[HomeNames, list[LoadedFile[AutomationDefinition]]]:
         return await self._view(self._past, self.list_removed())

@@ -13,7 +13,7 @@ from msgspec import Struct
 from appliance.computing import compute_alone
 from appliance.config import bundled_config
 from appliance.errors import Fault, FileChanged, FileExists, Invalid, NotFound
-from appliance.files.file_checks import FILES_THREAD
+from appliance.files.file_checks import FILES_THREAD, CheckedText
 from appliance.files.home_files import HomeFiles, SavedFile
 from appliance.files.recipe_fields import (
     FieldFault,
@@ -111,8 +111,21 @@ class Recipes:
             raise NotFound("recipe", id_)
         return recipes[id_]
 
+    async def check(self, recipe: Recipe, file: str, name: str, values: Mapping[str, Any]) -> CheckedText:
+        """Return the errors and warnings of a new automation or scene from the recipe, without writing it."""
+        return await self._files.check(*await self._fill(recipe, file, name, values))
+
     async def use(self, recipe: Recipe, file: str, name: str, values: Mapping[str, Any]) -> SavedFile:
         """Check and save a new automation or scene from the recipe."""
+        path, text = await self._fill(recipe, file, name, values)
+        try:
+            return await self._files.save(path, text, "")
+        except FileChanged:  # another request has written the file since the check
+            raise FileExists(path) from None
+
+    async def _fill(self, recipe: Recipe, file: str, name: str, values: Mapping[str, Any]) -> tuple[str, str]:
+        """Return the path and the text of a new file. Raise `FileExists` if there already is such a file, and
+        `Invalid` for a wrong name or value."""
         folder = self._folders[recipe.kind]
         stem = file.removeprefix(f"{folder}/").removesuffix(".lua")
         if _FILE.fullmatch(stem) is None:
@@ -120,10 +133,7 @@ class Recipes:
         path = f"{folder}/{stem}.lua"
         if await self._files.exists(path):
             raise FileExists(path)
-        try:
-            return await self._files.save(path, fill(recipe, stem, name, values), "")
-        except FileChanged:  # another request has written the file since the check
-            raise FileExists(path) from None
+        return path, fill(recipe, stem, name, values)
 
     def _read(self) -> tuple[dict[str, Recipe], list[Fault]]:
         """Return all recipes by id, and the faults of the home's recipes."""

@@ -96,6 +96,7 @@ NAMED: dict[str, set[int]] = {
     "GET /files/{id}/versions/{id}": {200, 401, 403, 404},
     "GET /recipes": {200, 401, 403},
     "POST /recipes/{id}": {200, 400, 401, 403, 404, 409, 413},
+    "POST /recipes/{id}/check": {200, 400, 401, 403, 404, 409, 413},
     "POST /simulate": {200, 400, 401, 403, 413},
     "GET /completions": {200, 401, 403},
     "GET /discovery": {200, 400, 401, 403},

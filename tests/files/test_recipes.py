@@ -163,6 +163,8 @@ async def test_a_recipe_is_filled_in_checked_and_simulated(home: App, id_: str) 
     file = f"my_{id_}"
     body = {"file": file, "name": f"My {id_}", "values": values_of(recipe)}
     await home.delete("/variables/vacation")
+    checked = await home.post(f"/recipes/{id_}/check", body)
+    assert (checked.status, checked.json) == (200, {"errors": [], "warnings": []})
     made = await home.post(f"/recipes/{id_}", body)
     assert made.status == 200, made.json
     assert made.json["path"] == f"config/{recipe['kind']}s/{file}.lua"
@@ -180,8 +182,9 @@ async def test_a_recipe_is_filled_in_checked_and_simulated(home: App, id_: str) 
         assert SHOWS.get(id_, "") in str(own)
     else:
         assert (await home.post(f"/scenes/{file}/cancel")).status == 200
-    again = await home.post(f"/recipes/{id_}", body)
-    assert (again.status, again.json["code"]) == (409, "file_exists")
+    for path in (f"/recipes/{id_}", f"/recipes/{id_}/check"):
+        again = await home.post(path, body)
+        assert (again.status, again.json["code"]) == (409, "file_exists")
     assert (await home.delete(f"/files/{made.json['path']}")).status == 204
 
 
@@ -223,8 +226,9 @@ async def test_a_wrong_value_is_named(home: App, what: str) -> None:
     values, words = WRONG[what]
     good = {"sensors": ["virtual:motion"], "group": "hall"} if what != "no sensors" else {}
     body = {"file": "wrong", "name": "Wrong", "values": {**good, **values}}
-    refused = await home.post("/recipes/motion_light", body)
-    assert refused.status == 400 and words in refused.json["error"], refused.json
+    for path in ("/recipes/motion_light", "/recipes/motion_light/check"):
+        refused = await home.post(path, body)
+        assert refused.status == 400 and words in refused.json["error"], refused.json
 
 
 @pytest.mark.parametrize("file", ["", "../x", "A", "x.txt", "x" * 41, "config/scenes/x"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from appliance.api.roles import Role
 from appliance.api.route import ApiResource, Call, route
+from appliance.api.routes.files import CHECKED_FILE
 from appliance.api.schemas import SAVED_FILE
 from appliance.api.validation import body_check, table, text
 from appliance.home.texts import name
@@ -39,5 +40,10 @@ class RecipesApi(ApiResource):
     async def use(self, call: Call, recipe_id: str) -> object:
         """Write an automation or scene from the recipe, with the checks of a save. An existing file returns 409."""
         recipe = await self.hub.recipes.get(recipe_id)
-        stated = await call.read_body()
-        return await self.hub.recipes.use(recipe, stated["file"], stated["name"], stated["values"])
+        return await self.hub.recipes.use(recipe, **await call.read_body())
+
+    @route("POST", "/recipes/<recipe_id>/check", Role.ADMIN, CHECKED_FILE, statuses=(200, 409), body=RECIPE_BODY)
+    async def check(self, call: Call, recipe_id: str) -> object:
+        """Check the automation or scene that the recipe would write, without writing it."""
+        recipe = await self.hub.recipes.get(recipe_id)
+        return await self.hub.recipes.check(recipe, **await call.read_body())

@@ -305,16 +305,24 @@ async def test_a_slow_recipe_and_a_new_automation_are_awaited(browser: Browser, 
         await expect(page.get_by_role("textbox")).to_have_count(0)
 
 
-async def test_the_warnings_of_a_saved_recipe_are_shown(browser: Browser, tmp_path: Path) -> None:
+async def test_the_warnings_of_a_recipe_are_shown_before_it_is_saved(browser: Browser, tmp_path: Path) -> None:
     weekdays = 'type = "cron", expression = "0 0 7 * * 1-5"'
     save_recipe(tmp_path, RECIPE.replace('type = "wall_clock", time = at', weekdays))
     async with open_app(root=tmp_path) as app, visiting(browser, app) as visit:
         page = visit.page
         await visit.open("#/new/wake")
         await page.get_by_label("The lamp").select_option("Simulated light")
-        await page.get_by_role("button", name="Create").click()
-        await expect(page.get_by_role("heading", level=1)).to_contain_text("wake.lua")
-        await expect(page.locator("main .warning").first).to_contain_text("SUN")
+        warning, file = page.locator("main .warning"), tmp_path / "config" / "automations" / "wake.lua"
+        await page.get_by_role("button", name="Create", exact=True).click()
+        await expect(warning).to_contain_text("SUN")
+        await page.get_by_label("When it goes on").fill("06:45")
+        await expect(warning).to_have_count(0)
+        await page.get_by_role("button", name="Create", exact=True).click()
+        await expect(warning).to_contain_text("SUN")
+        assert not file.exists()
+        await page.get_by_role("button", name="Create anyway").click()
+        await expect(page).to_have_url(re.compile(r"#/automations/wake$"))
+        assert file.exists()
 
 
 CONFIG = """# mine

@@ -10,7 +10,7 @@ import { icon } from "./icons.js";
 import { useLoaded } from "./loading.js";
 import { inOrder } from "./preferences.js";
 import { act, mayAdmin, state } from "./store.js";
-import { actions, Button, card, empty, errorLine, titled } from "./ui.js";
+import { actions, Button, card, empty, errorLine, HUB_LANGUAGE, titled } from "./ui.js";
 import { nameOf } from "./values.js";
 import { duration, t } from "./words.js";
 
@@ -102,16 +102,24 @@ function RecipeForm({ recipe }) {
 	const { fields, kind, name: preset, description } = recipe;
 	const [name, setName] = useState(preset);
 	const [values, setValues] = useState(Object.fromEntries(fields.map((field) => [field.name, initial(field)])));
+	const [warnings, setWarnings] = useState([]); // of the last check, until a value changes
 	const target = `recipe ${recipe.id}`;
-	const set = (field, value) => setValues((old) => ({ ...old, [field]: value }));
+	const set = (field, value) => {
+		setWarnings([]);
+		setValues((old) => ({ ...old, [field]: value }));
+	};
 	const send = async (event) => {
 		event.preventDefault();
 		const given = Object.fromEntries(Object.entries(values).filter(([, value]) => value !== "" && value !== null));
 		await act(target, "make", async () => {
 			const file = await freeFile(kind, name);
-			const { path, warnings } = await post(`recipes/${segment(recipe.id)}`, { file, name: name.trim() || preset, values: given });
-			// the editor shows the warnings
-			location.hash = kind === "scene" || warnings.length ? fileAddress(path) : `#/automations/${segment(file)}`;
+			const address = `recipes/${segment(recipe.id)}`;
+			const asked = { file, name: name.trim() || preset, values: given };
+			const found = warnings.length ? [] : (await post(`${address}/check`, asked)).warnings;
+			setWarnings(found);
+			if (found.length) return;
+			const { path } = await post(address, asked);
+			location.hash = kind === "scene" ? fileAddress(path) : `#/automations/${segment(file)}`;
 		});
 	};
 	return [
@@ -121,7 +129,8 @@ function RecipeForm({ recipe }) {
 			fields.map((field) => use(RecipeField, { key: field.name, field, value: values[field.name], onSet: (value) => set(field.name, value) })),
 			p({ class: "hint", role: "status" }, sentenceOf(recipe, values)),
 			errorLine(target),
-			actions(tags.button({ class: "main" }, t("new.make")))),
+			warnings.length > 0 && div({ role: "alert" }, warnings.map(({ message }, key) => p({ key, class: "warning", lang: HUB_LANGUAGE }, message))),
+			actions(tags.button({ class: "main" }, t(warnings.length ? "new.anyway" : "new.make")))),
 	];
 }
 

@@ -550,6 +550,7 @@ automation_name: Neue Automation
 scene_name: Neue Szene
 name: Name
 make: Anlegen
+anyway: Trotzdem anlegen
 no_device: {label}: Kein Gerät dieses Zuhauses zeigt das.
 no_room: {label}: Leg zuerst unter Einstellungen einen Raum an.
 no_group: {label}: Leg zuerst unter Einstellungen eine Gruppe an.

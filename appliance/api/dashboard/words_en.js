@@ -433,6 +433,7 @@ automation_name: New automation
 scene_name: New scene
 name: Name
 make: Create
+anyway: Create anyway
 no_device: {label}: no device of this home has this value.
 no_room: {label}: make a room first, under Settings.
 no_group: {label}: make a group first, under Settings.

@@ -550,6 +550,7 @@ automation_name: Nueva automatización
 scene_name: Nueva escena
 name: Nombre
 make: Crear
+anyway: Crear de todos modos
 no_device: {label}: ningún dispositivo de esta casa lo muestra.
 no_room: {label}: crea primero una habitación en Ajustes.
 no_group: {label}: crea primero un grupo en Ajustes.

@@ -550,6 +550,7 @@ automation_name: Nouvelle automatisation
 scene_name: Nouvelle scène
 name: Nom
 make: Créer
+anyway: Créer quand même
 no_device: {label} : aucun appareil de cette maison ne le montre.
 no_room: {label} : crée d’abord une pièce dans Réglages.
 no_group: {label} : crée d’abord un groupe dans Réglages.

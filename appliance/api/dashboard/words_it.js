@@ -550,6 +550,7 @@ automation_name: Nuova automazione
 scene_name: Nuova scena
 name: Nome
 make: Creare
+anyway: Creare comunque
 no_device: {label}: nessun dispositivo di questa casa lo mostra.
 no_room: {label}: crea prima una stanza in Impostazioni.
 no_group: {label}: crea prima un gruppo in Impostazioni.

@@ -550,6 +550,7 @@ automation_name: Nieuwe automatisering
 scene_name: Nieuwe scène
 name: Naam
 make: Maken
+anyway: Toch maken
 no_device: {label}: geen apparaat van dit huis toont dat.
 no_room: {label}: maak eerst een kamer bij Instellingen.
 no_group: {label}: maak eerst een groep bij Instellingen.

@@ -550,6 +550,7 @@ automation_name: Nowa automatyzacja
 scene_name: Nowa scena
 name: Nazwa
 make: Utwórz
+anyway: Utwórz mimo to
 no_device: {label}: żadne urządzenie w tym domu tego nie pokazuje.
 no_room: {label}: najpierw utwórz pokój w Ustawieniach.
 no_group: {label}: najpierw utwórz grupę w Ustawieniach.

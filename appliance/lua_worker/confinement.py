@@ -31,6 +31,7 @@ processes of a user together, so a smaller limit could be exceeded by the user's
 
 _SET_PARENT_DEATH_SIGNAL, _SET_DUMPABLE, _SET_SECCOMP, _SET_NO_NEW_PRIVILEGES = 1, 4, 22, 38
 _SECCOMP_MODE_FILTER = 2
+_HALT = signal.SIGUSR1
 _MAX_ARENAS = -8
 _LANDLOCK_CREATE, _LANDLOCK_RESTRICT, _LANDLOCK_VERSION = 444, 446, 1
 _NO_CTYPES = "Landlock and seccomp need Python's module ctypes, which is missing"
@@ -46,6 +47,7 @@ def confine(parent: int, max_address_bytes: int) -> list[str]:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # the hub handles signals to the process group
         signal.signal(number, signal.SIG_IGN)
     if _libc is not None:
+        _libc.signal(int(_HALT), _libc.pause)
         _libc.prctl(_SET_PARENT_DEATH_SIGNAL, int(signal.SIGKILL), 0, 0, 0)
         _libc.prctl(_SET_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
         with contextlib.suppress(AttributeError):  # musl has no mallopt, and has only one arena
@@ -62,6 +64,14 @@ def confine(parent: int, max_address_bytes: int) -> list[str]:
         _libc.prctl(_SET_DUMPABLE, 0, 0, 0, 0)
         missing.append(_filter_system_calls())
     return [each for each in missing if each]
+
+
+def halt_thread(thread: int) -> None:
+    """Halt a thread of this process forever. Its code in C must hold no lock that other threads need. Without
+    ctypes, end the process."""
+    if _libc is None:
+        os._exit(os.EX_SOFTWARE)
+    signal.pthread_kill(thread, _HALT)
 
 
 def trim_memory() -> None:
@@ -138,6 +148,7 @@ ALLOWED = {
     "rt_sigaction": (13, 134),
     "rt_sigreturn": (15, 139),
     "sigaltstack": (131, 132),
+    "pause": (34, 73),  # for halted threads; on aarch64, the C library calls ppoll instead
     "restart_syscall": (219, 128),  # resumes an interrupted call after the process was halted
     "gettimeofday": (96, 169),
     "clock_getres": (229, 114),

@@ -19,7 +19,7 @@ from time import clock_gettime, monotonic, pthread_getcpuclockid, thread_time
 
 from lupa import lua54
 
-from appliance.lua_worker.confinement import trim_memory
+from appliance.lua_worker.confinement import halt_thread, trim_memory
 from appliance.lua_worker.ctx_methods import methods_in_lua
 from appliance.lua_worker.protocol import CPU, TIMING, FrameKind, Reason, encode
 
@@ -73,6 +73,8 @@ class LuaState:
         """The line of the user's file at Lua's last poll, as `file:line`."""
         self.cpu_secs = 0.0
         """The processor time of Lua, as last measured."""
+        self._thread: int | None = None
+        """The thread that runs Lua. If it is halted, it never releases its memory."""
         self._cpu_clock: tuple[int, float] | None = None
         """The clock of the thread that runs Lua, and the difference between `cpu_secs` and this clock."""
         self._cpu_secs_at_limit = 0.0
@@ -133,7 +135,12 @@ class LuaState:
         return partial(self._answer, parts)
 
     def take_stop(self, reason: Reason) -> Work | None:
-        """Stop Lua for this reason: at once if Lua is waiting for the hub, otherwise at its next poll."""
+        """Stop Lua for this reason: at once if Lua is waiting for the hub, otherwise at its next poll. If Lua did not
+        stop in time, halt its thread."""
+        if reason is Reason.STUCK and self._thread is not None:
+            self._forget(self.number)
+            halt_thread(self._thread)
+            return None
         with self._lock:
             self._reason = reason
             is_suspended, self._is_suspended = self._is_suspended, False
@@ -248,13 +255,14 @@ class LuaState:
         state."""
         self._set_timing(timing)
         self.limit()
-        self._cpu_clock = pthread_getcpuclockid(threading.get_ident()), self.cpu_secs - thread_time()
+        self._thread = threading.get_ident()
+        self._cpu_clock = pthread_getcpuclockid(self._thread), self.cpu_secs - thread_time()
         try:
             kind, *parts = self._step()
         except lua54.LuaMemoryError:  # Lua had no memory left for a reply
             kind, parts = FrameKind.FAILED, [_NO_MEMORY]
         self.measure_cpu()
-        self._cpu_clock = None
+        self._thread = self._cpu_clock = None
         if kind == FrameKind.REQUEST:
             with self._lock:
                 reason = self._reason

@@ -65,8 +65,7 @@ class Reason(IntEnum):
     CANCELLED = 3
     MEMORY = 4
     STUCK = 5
-    """The run did not stop in time. Only the hub uses this reason. The worker receives another reason
-    instead."""
+    """The run did not stop in time. The worker halts its thread forever, and sends no last frame."""
     CPU_TOTAL = 6
 
 

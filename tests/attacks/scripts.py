@@ -12,10 +12,9 @@ from pathlib import Path
 
 CPU = (
     r"used [\d.]+ s of processor time without waiting and (?:was|could not be) stopped"
-    r"|the Lua worker was killed, because .*could not be stopped|the Lua worker did not respond"
+    r"|the Lua worker did not respond"
 )
-"""Possible errors of an endless script: the hook stops it, its worker ends, or another script of the batch stops
-the worker."""
+"""Possible errors of an endless script: the hook stops it, its thread is halted, or its worker ends."""
 
 MEMORY = r"needed more than [\d.]+ MB of memory and was stopped"
 BACKSTOP = r"took more than [\d.]+ s in total"

@@ -57,7 +57,7 @@ def failure_of(
     is_stuck = reasons[0] is Reason.STUCK
     # a long library function does not poll, so `line` is only the last polled line
     since = " at or after this line (look for a pattern search or a huge range)" * (line > 0)
-    end = f"could not be stopped{since}; its Lua worker is replaced" if is_stuck else f"was stopped ({limit})"
+    end = f"could not be stopped{since}" if is_stuck else f"was stopped ({limit})"
     status = "error" if reasons == [Reason.MEMORY] else "timeout"
     return ScriptFailed(Fault(file, line, f"{sentence} and {end}"), status)
 

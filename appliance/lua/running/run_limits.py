@@ -10,8 +10,7 @@ from appliance.clock import Clock
 from appliance.lua.files.folder import Folder
 
 DEADLINE_GRACE_SECS = 1.0
-"""Lua must stop within this number of seconds after a limit is exceeded. If Lua does not stop, the worker is
-killed."""
+"""Lua must stop within this number of seconds after a limit is exceeded. Otherwise, its thread is halted."""
 
 
 class RunLimits(Struct, frozen=True, kw_only=True):

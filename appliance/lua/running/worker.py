@@ -98,6 +98,7 @@ class Worker(asyncio.BufferedProtocol):
         self._others_in_a_row = 0
         self._last_number = 0
         self._silent_checks = 0
+        self._has_stuck_threads = False
         self._check_timer: asyncio.TimerHandle | None = None
         self._largest = (0, 0)
         self._fresh_bytes = 0
@@ -180,7 +181,7 @@ class Worker(asyncio.BufferedProtocol):
 
     def stop(self, run: LuaRun) -> None:
         self._note_running(run)
-        self._write(encode(FrameKind.STOP, run.number, bytes([Reason.CANCELLED])))
+        self._send_stop(run, Reason.CANCELLED)
 
     def leave(self, run: LuaRun) -> None:
         self._runs.pop(run.number, None)
@@ -273,6 +274,9 @@ class Worker(asyncio.BufferedProtocol):
         if self._check_timer is None:
             self._check_later()
 
+    def _send_stop(self, run: LuaRun, reason: Reason) -> None:
+        self._write(encode(FrameKind.STOP, run.number, bytes([reason])))
+
     def _write(self, data: bytes) -> None:
         if self._transport is not None:
             self._transport.write(data)
@@ -349,11 +353,11 @@ class Worker(asyncio.BufferedProtocol):
         stuck = [each for each in self._running if each.secs_left <= -DEADLINE_GRACE_SECS]
         now = self._settings.machine.monotonic()
         late = [each for each in self._runs.values() if each not in self._running and now >= each.times.deadline]
-        if stuck:
-            if self._process is None or not self._process.is_halted():  # no file is the cause of a halted process
-                self._on_stuck({each.source for each in stuck})
-            self.kill(f"the Lua worker was killed, because {stuck[0].name} could not be stopped")
+        if stuck and (self._process is None or not self._process.is_halted()):  # a halted process has another cause
+            self._on_stuck({each.source for each in stuck})
         for run in stuck:
+            self._send_stop(run, Reason.STUCK)
+            self._has_stuck_threads = True
             run.expire(is_running=True)
             self.leave(run)
         for run in late:
@@ -366,5 +370,7 @@ class Worker(asyncio.BufferedProtocol):
             whose = "" if run is None else f"; {run.name} used the most memory, so reduce its data"
             more = f"{used >> 20} MB of memory, more than its limit of {limit >> 20} MB"
             self.kill(f"the Lua worker needed {more} (from scripts.max_memory_mb), and was killed{whose}")
-        elif not self._runs and self._fresh_bytes and used > self._fresh_bytes + MAX_IDLE_GROWTH_BYTES:
+        elif not self._runs and (
+            self._has_stuck_threads or (self._fresh_bytes and used > self._fresh_bytes + MAX_IDLE_GROWTH_BYTES)
+        ):
             self.kill("it was replaced", quietly=True)

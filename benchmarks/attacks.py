@@ -30,7 +30,7 @@ from appliance.adapters.matter.simulator import LAMP, MatterSimulator, simulated
 from benchmarks._client import UPGRADE, Client, ask, percentile, request, wait_until_ready
 from benchmarks._frame import Row, Sample
 from benchmarks._processes import Running, free_port, hub
-from tests.adapters.mqtt.broker import PASSWORD, USER, OwnBroker
+from tests.adapters.mqtt.broker import PASSWORD, USER, OwnBroker, running
 from tests.fakes import mqtt_broker
 
 FLOOD_SECS = float(os.environ.get("FLOOD_SECS", "60"))
@@ -152,9 +152,13 @@ async def send_commands(attack: Attack) -> None:
     """Act as a broker, and send commands to the hub's own device. Count the results."""
     broker = OwnBroker(attack.folder)
     broker.port = attack.server_port
-    await broker.start()
     payload = json.dumps({"capability": "power", "action": "toggle"}).ljust(60_000)
-    async with broker.client("attacker") as client, broker.client("reader") as reader, asyncio.TaskGroup() as tasks:
+    async with (
+        running(broker),
+        broker.client("attacker") as client,
+        broker.client("reader") as reader,
+        asyncio.TaskGroup() as tasks,
+    ):
         await reader.subscribe("lares/+/devices/+/result")
         tasks.create_task(_count_messages(reader, attack))
         while True:

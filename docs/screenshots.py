@@ -58,6 +58,7 @@ SHEET_WIDTHS: Mapping[str, int] = {"phone": 240, "tablet": 320, "laptop": 480, "
 DAY = ((18.9, 20), (18.4, 20), (19.6, 60), (20.2, 35), (19.9, 35), (20.6, 90), (20.1, 75), (19.4, 50))
 """Temperature of the bedroom and brightness of the lamp, every other hour until now."""
 STEP_SECS = 7200
+PLACED = "[locale]\nlatitude = 52.5\nlongitude = 13.4\n"
 
 
 async def main() -> None:
@@ -93,7 +94,7 @@ async def flat() -> AsyncIterator[App]:
         for name, text in FILES.items():
             (root / "config" / name).parent.mkdir(parents=True, exist_ok=True)
             (root / "config" / name).write_text(text)
-        async with open_app(root=root, adapters={}, clock=clock) as app:
+        async with open_app(root=root, adapters={}, clock=clock, toml=PLACED) as app:
             await furnish_flat(app)
             update = app.hub.registry.update_attributes
             for degrees, percent in DAY:

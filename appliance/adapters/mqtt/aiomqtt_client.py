@@ -7,6 +7,7 @@ import asyncio
 import logging
 import math
 import ssl
+from collections import deque
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any, Self, TypeVar
 
@@ -66,6 +67,8 @@ class BufferedSocket:
     def __init__(self, sock: Any, loop: asyncio.AbstractEventLoop) -> None:
         self._sock, self._loop = sock, loop
         self._data = bytearray()
+        self._later: deque[bytes] = deque()  # the data after `_data`; one large buffer would be copied when it grows
+        self._later_size = 0
         self._to_skip = 0
         self._has_ended = False
         self._is_drained = False
@@ -79,10 +82,14 @@ class BufferedSocket:
         self._is_drained = False
         try:
             for _ in range(MAX_FILL_CHUNKS):
-                if len(self._data) >= MAX_BUFFERED_BYTES or self._has_ended:
+                if self._size >= MAX_BUFFERED_BYTES or self._has_ended:
                     return
                 chunk = self._sock.recv(CHUNK_BYTES)
-                self._data += chunk
+                if self._later or len(self._data) >= CHUNK_BYTES:
+                    self._later.append(chunk)
+                    self._later_size += len(chunk)
+                else:
+                    self._data += chunk
                 if self._to_skip:
                     self.skip(0)
                 self._has_ended = not chunk
@@ -96,6 +103,23 @@ class BufferedSocket:
         """Close the socket and discard the unread data. The error of a lost connection may keep this object alive."""
         self._sock.close()
         self._data = bytearray()
+        self._later.clear()
+        self._later_size = 0
+
+    @property
+    def _size(self) -> int:
+        return len(self._data) + self._later_size
+
+    def _append_later(self) -> None:
+        chunk = self._later.popleft()
+        self._later_size -= len(chunk)
+        self._data += chunk
+
+    def _remove(self, size: int) -> None:
+        """Remove this number of bytes from `_data`, which is empty only if all data was read."""
+        del self._data[:size]
+        if not self._data and self._later:
+            self._append_later()
 
     @property
     def first_byte(self) -> int | None:
@@ -105,16 +129,16 @@ class BufferedSocket:
     def skip(self, size: int) -> None:
         """Skip this number of unread bytes."""
         self._to_skip += size
-        skipped = min(self._to_skip, len(self._data))
-        del self._data[:skipped]
-        self._to_skip -= skipped
+        while skipped := min(self._to_skip, len(self._data)):
+            self._remove(skipped)
+            self._to_skip -= skipped
 
     def pending(self) -> int:
         """Return the number of bytes that were read ahead. With TLS, data can be pending while the socket is not
         readable."""
         if not self._data and not self._is_drained:
             self.fill()
-        return len(self._data)
+        return self._size
 
     def allow(self, secs: float) -> None:
         """Return data for this number of seconds. Then report that no data is available."""
@@ -135,18 +159,24 @@ class BufferedSocket:
         if size > MAX_MQTT_PACKET_BYTES or self.is_over or not (self._data or self._has_ended):
             raise BlockingIOError
         chunk = bytes(self._data[:size])
-        del self._data[:size]
+        self._remove(size)
         return chunk
 
     def take_messages(self) -> Iterator[Received]:
         """Yield the QoS 0 messages before any other packet, until the time set by `allow` expires."""
         at = 0
-        while (
-            not self.is_over and (found := parse_message(self._data, at)) and found[1] - at <= MAX_MQTT_PACKET_BYTES
-        ):
-            at = found[1]
-            yield found[0]
-        del self._data[:at]
+        while not self.is_over:
+            found = parse_message(self._data, at)
+            if found is None and self._later and len(self._data) - at <= MAX_MQTT_PACKET_BYTES:
+                del self._data[:at]
+                at = 0
+                self._append_later()  # the packet may be incomplete
+            elif found is None or found[1] - at > MAX_MQTT_PACKET_BYTES:
+                break
+            else:
+                at = found[1]
+                yield found[0]
+        self._remove(at)
 
 
 class _PassingQueue(asyncio.Queue[aiomqtt.Message]):

@@ -14,6 +14,7 @@ from appliance.adapters.mqtt.aiomqtt_client import (
     parse_message,
 )
 from appliance.adapters.mqtt.messages import Received
+from tests.fakes.mqtt_broker import PUBLISH, packet, text
 from tests.fakes.rows import each_row
 
 MESSAGE = b"\x30\x07\x00\x03a/bon"
@@ -72,6 +73,29 @@ async def test_only_messages_of_the_present_batch_are_taken() -> None:
         assert [*buffered.take_messages()] == [Received("a/b", b"on", False)]
 
 
+async def test_packets_across_the_borders_of_chunks_are_complete() -> None:
+    ours, theirs = socket.socketpair()
+    for each in (ours, theirs):
+        each.setblocking(False)
+    sent = [Received("a/b", b"%d" % number * 5_000, False) for number in range(200)]
+    unread = b"".join(packet(PUBLISH, text(each.topic), each.payload) for each in sent) + b"\xd0\x00" + MESSAGE
+    size = len(unread)
+    with ours, theirs:
+        buffered = BufferedSocket(ours, asyncio.get_running_loop())
+        while buffered.pending() < size:
+            if unread:
+                with contextlib.suppress(BlockingIOError):
+                    unread = unread[theirs.send(unread) :]
+            buffered.fill()
+        assert buffered.pending() == size > 4 * CHUNK_BYTES
+        buffered.allow(60)
+        buffered.skip(len(packet(PUBLISH, text("a/b"), sent[0].payload)))
+        assert [*buffered.take_messages()] == sent[1:]
+        assert [*buffered.take_messages()] == [], "the library reads the other packet"
+        assert buffered.recv(2) == b"\xd0\x00"
+        assert [*buffered.take_messages()] == [Received("a/b", b"on", False)] and buffered.pending() == 0
+
+
 async def test_slow_processing_of_messages_ends_a_step_of_reading() -> None:
     now, received = [0.0], list[Received]()
 
@@ -123,4 +147,4 @@ async def test_a_full_buffer_makes_the_broker_wait_and_closing_frees_it() -> Non
         assert ours.recv(1), "the rest waits in the socket"
         buffered.close()
         assert ours.fileno() == -1
-        assert len(buffered._data) == 0, "the error of a lost connection may keep the buffer alive"
+        assert buffered._size == 0, "the error of a lost connection may keep the buffer alive"

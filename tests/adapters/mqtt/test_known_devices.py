@@ -3,6 +3,7 @@ devices."""
 
 from __future__ import annotations
 
+import itertools
 import json
 import sys
 from typing import Any
@@ -10,7 +11,8 @@ from typing import Any
 import pytest
 
 from appliance.adapters.mqtt.announcements.announced_devices import MAX_BROKER_DEVICES, AnnouncedDevices
-from appliance.adapters.mqtt.announcements.announcement_store import MAX_UNUSED_CONFIGS
+from appliance.adapters.mqtt.announcements.announcement import MAX_COMPONENTS
+from appliance.adapters.mqtt.announcements.announcement_store import MAX_CONFIGS_BYTES, MAX_UNUSED_CONFIGS
 from appliance.adapters.mqtt.announcements.device_places import MAX_BUILT_DEVICES
 from appliance.home.events import DropEnded, ObservationDropped
 from tests.adapters.mqtt.broker import Broker
@@ -143,6 +145,40 @@ def test_beyond_the_limit_only_few_configurations_of_further_devices_are_stored(
     assert {"mqtt:late", "mqtt:old"} <= catalog.devices.keys() and "more" in catalog.router.filters
     announce(catalog, [Sent(sensor(each).topic, b"", True) for each in known[2:100]])
     assert len(catalog.devices) == MAX_BROKER_DEVICES, "the stored devices take the free places"
+
+
+def test_a_flood_before_the_first_rebuild_displaces_no_expected_device() -> None:
+    catalog, known = new_catalog(), [sensor(f"known{number}") for number in range(300)]
+    catalog.expect({f"mqtt:known{number}": f"known{number}" for number in range(len(known))})
+    parts = {f"{number}": {"platform": "sensor", "state_topic": "s"} for number in range(MAX_COMPONENTS)}
+    entities = (
+        config(f"device/flood{number}", device={"ids": [f"flood{number}"]}, components=parts)
+        for number in itertools.count()
+    )
+    while not catalog.refusals.limits:
+        each = next(entities)
+        catalog.store.take_config(each.topic, each.payload)
+    stored = len(catalog.store._payloads)
+    for each in known:
+        assert catalog.store.take_config(each.topic, each.payload)
+        newcomer = next(entities)
+        assert not catalog.store.take_config(newcomer.topic, newcomer.payload)
+    assert stored < len(catalog.store._payloads) < stored + len(known), "only as much as necessary is forgotten"
+    assert catalog.store._bytes <= MAX_CONFIGS_BYTES
+    catalog.end_waiting()
+    rebuild(catalog)
+    assert {f"mqtt:known{number}" for number in range(len(known))} < catalog.devices.keys()
+
+
+@pytest.mark.slow
+def test_a_flood_before_the_first_rebuild_takes_little_memory() -> None:
+    catalog, count = new_catalog(), MAX_BROKER_DEVICES
+    for number in range(3 * count):
+        for each in board(f"new{number}", 2):
+            catalog.store.take_config(each.topic, each.payload)
+    assert len(catalog.store._payloads) == 2 * count + MAX_UNUSED_CONFIGS
+    rebuild(catalog)
+    assert {each.parent_id or id_ for id_, each in catalog.devices.items()} == {f"mqtt:new{n}" for n in range(count)}
 
 
 def board(name: str, switches: int) -> list[Sent]:

@@ -35,6 +35,7 @@ class AnnouncedDevices:
         self._expected: Mapping[str, str] = {}  # identifiers by the device's slug
         self._built: dict[str, tuple[list[Announcement], list[MqttDevice]]] = {}
         self._cut: set[str] = set()  # slugs of devices that lack parts because of the limit
+        self.end_waiting()
 
     def current(self, device: MqttDevice, entity: Entity) -> tuple[MqttDevice, Entity]:
         """Return the current objects for a device and its entity, because a new announcement may have replaced
@@ -51,6 +52,15 @@ class AnnouncedDevices:
         slugs = {id_.removeprefix(f"{self._section}:"): identifier for id_, identifier in known.items()}
         self._expected = slugs
         self._slugs.reserve({slug: identifier for slug, identifier in slugs.items() if identifier})
+        markers = {f"{kind} {each}" for each in slugs.values() if each for kind in MARKER_KINDS}
+        markers.update(f"slug {slug.partition(':')[0]}" for slug in slugs)
+        self.store.expect(markers, self._device_room)
+
+    @property
+    def _device_room(self) -> int:
+        """The number of further devices that the broker may announce."""
+        expected = {slug.partition(":")[0] for slug in self._expected}
+        return max(0, MAX_BROKER_DEVICES - len(self._built.keys() | expected))
 
     def take_new_units(self) -> list[tuple[MqttDevice, Entity]]:
         """Return the entities whose announced unit has changed since the last call, with their devices. Entities that
@@ -66,6 +76,7 @@ class AnnouncedDevices:
     def end_waiting(self) -> None:
         """Stop waiting for known devices, so that new devices can take their places."""
         self._expected = {}
+        self.store.expect(frozenset(), self._device_room)
 
     def rebuild(self) -> Generator[None, None, list[MqttDevice]]:
         """Rebuild the devices whose announcements changed, in small steps, and return them.
@@ -147,13 +158,10 @@ class AnnouncedDevices:
         is_full, markers = not self.refusals.limits.keys().isdisjoint(("devices", "parts")), set[str]()
         for device in self.devices.values():
             ids |= {entity.announcement.key: device.id for entity in device.entities}
-            for entity in device.entities if is_full else ():
+            for entity in device.entities:
                 markers.update(markers_of(entity.announcement))
             yield
-        for slug, identifier in self._expected.items() if is_full else ():
-            markers.add(f"slug {slug.partition(':')[0]}")
-            markers.update(f"{kind} {identifier}" for kind in MARKER_KINDS if identifier)
-        self.store.set_devices(ids, markers if is_full else None)
+        self.store.set_devices(ids, markers, 0 if is_full else self._device_room)
 
     def _find_bridges(self) -> Generator[None, None, list[MqttDevice]]:
         """Set the bridge of each device. Return the devices with a changed bridge."""

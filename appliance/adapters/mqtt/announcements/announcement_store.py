@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Container, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from typing import TypeVar
 
@@ -44,16 +45,20 @@ class AnnouncementStore:
     """The newest configuration at each topic, and the announcements in these configurations.
 
     `device_ids` maps the key of each announced entity to the id of the entity's device. At most `MAX_UNUSED_CONFIGS`
-    configurations of other devices are stored, because a flood would fragment the memory. `new_units` contains the
-    keys of entities whose unit has changed, until `AnnouncedDevices.take_new_units` takes them. This includes removed
-    entities that are announced again.
+    configurations of devices that have no room are stored, because a flood would fragment the memory. If the memory
+    is full, configurations of expected devices displace other new ones. `new_units` contains the keys of entities
+    whose unit has changed, until `AnnouncedDevices.take_new_units` takes them. This includes removed entities that
+    are announced again.
     """
 
     def __init__(self, settings: Mqtt, hub_id: str, router: Router, refusals: Refusals) -> None:
         self.device_ids: Mapping[str, str] = {}
         self.new_units: set[str] = set()
         self._removed_units: dict[str, str] = {}  # by key, of removed entities
-        self._known_markers: Container[str] | None = None
+        self._known_markers: set[str] = set()  # of the built devices, and of new devices that have room
+        self._expected_markers: AbstractSet[str] = frozenset()
+        self._newcomers: dict[str, None] = {}  # topics of devices that are not expected, while others are
+        self._device_room = 0
         self._unused_room = MAX_UNUSED_CONFIGS
         self._prefix = settings.discovery_prefix
         self._own = f"lares_{hub_id}_"
@@ -65,10 +70,15 @@ class AnnouncementStore:
         self._announced: dict[str, list[Announcement]] = {}
         self._bytes = 0
 
-    def set_devices(self, device_ids: Mapping[str, str], known_markers: Container[str] | None) -> None:
-        """Set `device_ids` after the devices were built. `known_markers` is given while there are too many devices.
-        It contains the markers of the used devices, and the identifiers and slugs of the expected devices."""
-        self.device_ids, self._known_markers = device_ids, known_markers
+    def expect(self, markers: AbstractSet[str], device_room: int) -> None:
+        """Expect the devices with these identifiers and slugs. `device_room` is the room for further devices."""
+        self._expected_markers, self._device_room = markers, device_room
+        self._newcomers.clear()
+
+    def set_devices(self, device_ids: Mapping[str, str], known_markers: set[str], device_room: int) -> None:
+        """Set `device_ids` after the devices were built, the markers of these devices, and the room for further
+        devices."""
+        self.device_ids, self._known_markers, self._device_room = device_ids, known_markers, device_room
         removed = [each for each in self._removed_units.items() if each[0] not in device_ids]
         self._removed_units = dict(removed[-MAX_REMOVED_UNITS:])
 
@@ -123,32 +133,52 @@ class AnnouncementStore:
         self._removed_units |= {each.key: each.unit for each in former if each.key in removed}
         known = [each for each in found if units.get(each.key)]
         self.new_units |= {each.key for each in known if each.unit not in ("", units[each.key])}
+        if not payload:
+            self._newcomers.pop(topic, None)
         _put(self._payloads, topic, payload)
         _put(self._announced, source, found)
         self._refusals.note_topic(topic, Refusal(self._device_of(source), "announcement", fault) if fault else None)
         return True
 
-    def _fits(self, topic: str, found: Iterable[Announcement], grows: int) -> bool:
+    def _fits(self, topic: str, found: Collection[Announcement], grows: int) -> bool:
         """Return whether a configuration that needs `grows` more bytes can be stored. Record an exceeded limit."""
-        is_new = topic not in self._payloads
-        if is_new and not self._has_room(found):
+        is_new, markers = topic not in self._payloads, _markers_of(topic, found)
+        is_expected = self._is_expected(markers, found)
+        if is_new and not (is_expected or self._has_room(markers)):
             return False
-        is_one_more = is_new and len(self._payloads) >= MAX_CONFIGS
-        if is_one_more or (grows > 0 and self._bytes + grows > MAX_CONFIGS_BYTES):
+        if is_expected:
+            self._newcomers.pop(topic, None)
+        while is_expected and self._newcomers and not self._has_memory(grows, is_new=is_new):
+            self.take_config(self._newcomers.popitem()[0], b"")
+        if not self._has_memory(grows, is_new=is_new):
             memory = f"{MAX_CONFIGS_BYTES // 1024**2} MiB of memory"
             self._refusals.note_limit(
                 "configurations",
                 f"the broker's configurations exceed {MAX_CONFIGS} entries or {memory}; Lares ignores the rest",
             )
             return False
+        if is_new and self._expected_markers and not is_expected:
+            self._newcomers[topic] = None
         return True
 
-    def _has_room(self, found: Iterable[Announcement]) -> bool:
-        """Return whether these announcements of a new topic can be stored."""
-        known = self._known_markers
-        if known is None or any(marker in known for each in found for marker in markers_of(each)):
+    def _has_memory(self, grows: int, *, is_new: bool) -> bool:
+        is_one_more = is_new and len(self._payloads) >= MAX_CONFIGS
+        return not is_one_more and (grows <= 0 or self._bytes + grows <= MAX_CONFIGS_BYTES)
+
+    def _is_expected(self, markers: AbstractSet[str], found: Iterable[Announcement]) -> bool:
+        expected = self._expected_markers
+        if not expected or not expected.isdisjoint(markers):
+            return bool(expected)
+        return any(marker in expected for each in found for marker in slug_markers_of(each))
+
+    def _has_room(self, markers: AbstractSet[str]) -> bool:
+        """Return whether a configuration with these markers can be stored at a new topic. Only the first
+        configuration of a new device takes room for a device."""
+        if not self._known_markers.isdisjoint(markers):
             return True
-        if any(marker in known for each in found for marker in slug_markers_of(each)):
+        if markers and self._device_room > 0:
+            self._device_room -= 1
+            self._known_markers |= markers
             return True
         self._unused_room -= 1
         return self._unused_room >= 0
@@ -261,6 +291,12 @@ def _require_one_usable(found: Iterable[Announcement]) -> None:
             raise fault
         finally:
             del fault  # a variable that refers to a raised exception forms a cycle with the exception's traceback
+
+
+def _markers_of(topic: str, found: Iterable[Announcement]) -> set[str]:
+    """Return the markers of the device. The sensors of a Tasmota device may arrive before its configuration."""
+    markers = {marker for each in found for marker in markers_of(each)}
+    return markers or ({f"identifier {tasmota.mac_of(topic)[0]}"} if tasmota.is_topic(topic) else markers)
 
 
 def _memory_of(payload: bytes, found: Iterable[Announcement]) -> int:

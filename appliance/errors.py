@@ -198,7 +198,7 @@ class AdapterFailed(LaresError):
 
 
 class Busy(AdapterFailed):
-    """Too many commands are waiting, so the command was not sent; retry later."""
+    """Too many requests of this kind are in progress, so this request did not begin; retry later."""
 
     code = "busy"
 

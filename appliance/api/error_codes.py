@@ -27,8 +27,8 @@ CODES: Mapping[str, Code] = {
     "device_refused": Code(400, "The device answered, but did not carry out the command."),
     "busy": Code(
         400,
-        "Too many commands, messages, simulations, or trials are waiting, so the hub did not begin this one. "
-        "Try again.",
+        "Too many commands, messages, executions, simulations, or trials are in progress, so the hub did not begin "
+        "this one. Try again.",
     ),
     "adapter_failed": Code(400, "The adapter of the device has a bug; the hub's log has the traceback."),
     "invalid_file": Code(400, "The text has errors, which `errors` lists; nothing is written."),

@@ -59,8 +59,9 @@ class Decider:
         refusal = self._check_conditions(file.definition)
         request = _request(file, event, refusal, by_hand=True)
         if refusal is None:
+            execution = self.executor.submit(request, self._on_end)
             self._brake.note_execution(file.definition.id, ())  # the effects of this run have no other cause
-            return await asyncio.shield(self.executor.submit(request, self._on_end).ended)
+            return await asyncio.shield(execution.ended)
         return self.executor.skip(request, refusal.reason)
 
     def _check_conditions(self, definition: AutomationDefinition) -> Refusal | None:

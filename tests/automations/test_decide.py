@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
+from appliance.errors import Busy
 from appliance.home.events import SystemErrorReported
-from appliance.lua.running.executor import ExecutionRequest
+from appliance.lua.running.executor import MAX_BY_CLIENTS, ExecutionRequest
 from appliance.lua.running.modes import Mode, ModeType
 from appliance.lua.text.source import Source
 from tests.automations.homes import NOW
@@ -219,6 +221,39 @@ async def test_a_run_by_hand_uses_no_place_and_no_cooldown(tmp_path: Path) -> No
         assert await running == OK
         burst(it)
         assert it.outcomes()[-1] == IN_PROGRESS
+
+
+async def test_executions_by_hand_are_refused_before_others_lack_memory(tmp_path: Path) -> None:
+    async with bench(tmp_path, automation()) as it:
+        await hold(it)
+        running = [asyncio.ensure_future(by_hand(it)) for _ in range(MAX_BY_CLIENTS)]
+        await it.drain()
+        with pytest.raises(
+            Busy, match="'a' did not start, because 256 executions that clients started have not ended"
+        ):
+            await by_hand(it)
+        burst(it)
+        assert len(it.fired) == MAX_BY_CLIENTS + 1
+        it.stage.plays[0].end()
+        assert await running[0] == OK
+        it.stage.ends_at_once = True
+        assert await by_hand(it) == OK
+        it.stage.is_half_used = True
+        with pytest.raises(Busy, match="because the running executions use half of the memory for Lua; cancel some"):
+            await by_hand(it)
+        burst(it)
+        assert len(it.fired) == MAX_BY_CLIENTS + 3
+
+
+async def test_an_execution_may_always_start_a_scene(tmp_path: Path) -> None:
+    source, mode = Source(name="s.lua", text=b""), Mode(type=ModeType.PARALLEL, max=8)
+    async with bench(tmp_path, automation()) as it:
+        it.stage.is_half_used = True
+        request = ExecutionRequest(kind="scene", id="s", name="S", source=source, mode=mode, is_waited_for=True)
+        with pytest.raises(Busy, match="scene 's' did not start"):
+            it.parts.executor.submit(request)
+        execution = it.parts.executor.submit(replace(request, chain=("automation:a",)))
+        assert (await execution.ended).status == "ok"
 
 
 async def test_an_unrecorded_end_frees_its_place(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -93,6 +93,8 @@ class Stage:
     def is_full(self) -> bool:
         return not self.room.is_set()
 
+    is_half_used = False
+
     async def wait_for_room(self) -> None:
         self.waits_for_room += 1
         await self.room.wait()

@@ -16,7 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from appliance.clock import Clock
-from appliance.errors import ExecutionCancelled, NotFound
+from appliance.errors import Busy, ExecutionCancelled, NotFound
 from appliance.event_loop import in_steps
 from appliance.history.execution_history import ExecutionEntry, ExecutionHistory, ExecutionStatus
 from appliance.lua.running.context import Context
@@ -32,6 +32,10 @@ REPLACED = "a later execution replaced this one (mode restart)"
 STOPPED = "the hub stopped"
 CANCELLED = "cancelled on request"
 DELETED = "disabled: its file was deleted"
+
+MAX_BY_CLIENTS = 256
+"""Maximum number of executions that clients started and that have not ended, for scenes and automations each. Even if
+all of them sleep, most of the worker's memory remains for other executions."""
 
 log = logging.getLogger("lua")
 
@@ -62,6 +66,11 @@ class ExecutionRequest(Struct, frozen=True, kw_only=True):
     def label(self) -> str:
         """The name in logs and chains, such as `scene:evening`."""
         return f"{self.kind}:{self.id}"
+
+    @property
+    def is_by_client(self) -> bool:
+        """Return whether a client started the execution, not a trigger or another execution."""
+        return self.is_waited_for and not self.chain
 
 
 OnEnd = Callable[[ExecutionRequest, ExecutionEntry], None]
@@ -149,6 +158,7 @@ class Executor:
         self._admitted_by_id: dict[str, dict[Execution, None]] = {}
         self._waiting: dict[str, dict[Execution, None]] = {}
         self._unstarted: dict[Execution, None] = {}
+        self._by_clients: set[Execution] = set()
         self._ended = dict.fromkeys(ExecutionStatus, 0)
         self._is_stopping = False
         self._tasks = Tasks()
@@ -164,9 +174,16 @@ class Executor:
 
     def submit(self, request: ExecutionRequest, on_end: OnEnd | None = None) -> Execution:
         """Start, queue, or drop the request, depending on its mode and on other executions with the same id. `on_end`
-        receives the result before `Execution.ended` is set."""
+        receives the result before `Execution.ended` is set.
+
+        Raise `Busy` if a client makes the request, and other executions need the remaining memory.
+        """
+        if request.is_by_client:
+            self._check_room(request)
         execution = Execution(request, self._clock.now(), on_end)
         admitted, waiting = self._occupying(request.id), self._waiting.get(request.id, {})
+        if request.is_by_client:
+            self._by_clients.add(execution)
         if not request.by_hand:
             execution.decision = apply_mode(request.mode, len(admitted), len(waiting))
         match execution.decision:
@@ -182,6 +199,15 @@ class Executor:
                 why = refusal(request.mode, len(admitted), len(waiting))
                 self._end(execution, ExecutionStatus.DROPPED, f"mode: {why}")
         return execution
+
+    def _check_room(self, request: ExecutionRequest) -> None:
+        if len(self._by_clients) >= MAX_BY_CLIENTS:
+            why = f"{MAX_BY_CLIENTS} executions that clients started have not ended"
+        elif self._pool.is_half_used:
+            why = "the running executions use half of the memory for Lua"
+        else:
+            return
+        raise Busy(f"{request.kind} '{request.id}' did not start, because {why}; cancel some, or try again later")
 
     def _admit(self, execution: Execution) -> None:
         """Occupy a slot of the mode, then start the execution. If no caller waits for it, it first waits for room in
@@ -240,6 +266,7 @@ class Executor:
         self._admitted.pop(execution, None)
         _remove(self._admitted_by_id, execution)
         self._unstarted.pop(execution, None)
+        self._by_clients.discard(execution)
         if self._unfinished is not None:
             self._unfinished.end(execution.id)
         _remove(self._waiting, execution)

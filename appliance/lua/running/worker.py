@@ -124,6 +124,11 @@ class Worker(asyncio.BufferedProtocol):
         """Return whether `MAX_UNBEGUN` scenes and automations wait to begin."""
         return len(self._unbegun) >= MAX_UNBEGUN and self.is_usable
 
+    @property
+    def is_half_used(self) -> bool:
+        """Return whether the process uses half of its maximum memory."""
+        return 2 * self._resident_bytes() >= self._max_resident_bytes()
+
     async def wait_for_change(self) -> None:
         """Wait until a run begins, or until the process ends."""
         self._changed.clear()
@@ -322,6 +327,9 @@ class Worker(asyncio.BufferedProtocol):
     def _resident_bytes(self) -> int:
         return 0 if self._process is None else self._process.resident_bytes()
 
+    def _max_resident_bytes(self) -> int:
+        return self._settings.limits.max_memory * 4 + MAX_RESIDENT_BYTES
+
     def _check_later(self) -> None:
         self._check_timer = asyncio.get_running_loop().call_later(CHECK_INTERVAL_SECS, self._check)
 
@@ -364,7 +372,7 @@ class Worker(asyncio.BufferedProtocol):
             run.expire(is_running=False)
 
     def _check_memory(self) -> None:
-        used, limit = self._resident_bytes(), self._settings.limits.max_memory * 4 + MAX_RESIDENT_BYTES
+        used, limit = self._resident_bytes(), self._max_resident_bytes()
         if used > limit:
             run = self._runs.get(self._largest[0])
             whose = "" if run is None else f"; {run.name} used the most memory, so reduce its data"

@@ -156,6 +156,11 @@ class WorkerPool:
         """Return whether many runs of scenes and automations would begin before a new run."""
         return self._current is not None and self._current.is_full
 
+    @property
+    def is_half_used(self) -> bool:
+        """Return whether the current worker uses half of its maximum memory."""
+        return self._current is not None and self._current.is_half_used
+
     async def wait_for_room(self) -> None:
         """Wait until `is_full` is false."""
         while self._current is not None and self._current.is_full:

@@ -47,6 +47,7 @@ from appliance.history.execution_history import ExecutionEntry
 from appliance.history.home_history import HomeHistory
 from appliance.home import events
 from appliance.home.bus import Bus
+from appliance.home.model import Device
 from appliance.home.registry import Registry
 from appliance.log_buffer import LogBuffer
 from appliance.lua.files.folder import find_stray, folder_of, folders_of
@@ -315,11 +316,15 @@ class Hub:
             secrets=self.store.secrets_of(name),
             open_session=open_session,
             gates=gates,
-            record=self.store.recorder.record,
+            record=self._record,
             root=self._config.root,
             locale=self._config.locale,
             lua_host=self.kinds,
         )
+
+    async def _record(self, devices: Sequence[Device]) -> None:
+        """Store these device states together with the waits that begin with them."""
+        await self.store.recorder.record(devices, self.automations.engine.preview_waits(devices))
 
     async def _build_publishers(self, name: str, settings: Mqtt, brokers: Collection[str]) -> Publishers:
         """Return the objects that publish the home on the section's broker."""

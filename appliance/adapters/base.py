@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol, Self, TypeVar
@@ -71,7 +71,7 @@ class AdapterContext(Struct, frozen=True, kw_only=True):
     secrets: Secrets
     open_session: Callable[[], Any]  # the import of `DeviceSession` would load aiohttp at the start
     gates: AddressGates
-    record: Callable[[Iterable[Device]], Awaitable[None]]
+    record: Callable[[Sequence[Device]], Awaitable[None]]
     root: Path = Path()
     locale: Locale = ANYWHERE
     lua_host: KindHost | None = None

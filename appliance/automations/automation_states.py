@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any, TypedDict
 
 from msgspec import Struct, convert, field, to_builtins
+from msgspec.structs import replace
 
 from appliance.automations.policy import PolicyState
 from appliance.clock import from_millis, to_millis
@@ -100,6 +101,10 @@ class AutomationState(Struct, kw_only=True):
         )
         fields: dict[str, Any] = to_builtins(stored)
         return {**fields, "waits": self.waits} if self.waits else fields
+
+    def encode_with(self, waits: Mapping[str, StoredWait]) -> dict[str, Any]:
+        """Return the stored form with further waits."""
+        return replace(self, waits={**self.waits, **waits}).encode()
 
     @staticmethod
     def decode(raw: Any) -> AutomationState:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import defaultdict, deque
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from typing import Any
 
 from appliance.automations.active_triggers import ActiveTrigger
-from appliance.automations.automation_states import AutomationStates
+from appliance.automations.automation_states import AutomationStates, StoredWait
 from appliance.automations.change_times import Comparison
 from appliance.automations.decider import Decider
 from appliance.automations.definition import AutomationDefinition
@@ -26,11 +27,16 @@ from appliance.event_loop import in_steps
 from appliance.home import events
 from appliance.home.model import Device
 from appliance.lua.files.catalog import Catalog, LoadedFile
+from appliance.store.record_keys import AUTOMATION_PREFIX
 from appliance.tasks import Tasks
 
 MAX_DISPATCHED_AT_ONCE = 32
 """Maximum number of triggers that one event starts at once. If an event may match more triggers, the triggers run one
 after another, and other tasks run in between."""
+
+MAX_STORED_TOGETHER = 100
+"""If an automation has this number of waits, a new wait is not stored together with the device's value, because each
+such record contains all waits of the automation."""
 
 log = logging.getLogger("automations")
 
@@ -101,6 +107,30 @@ class Engine:
 
     def list_active(self) -> list[ActiveTrigger]:
         return [active for each in self._active.values() for active in each]
+
+    def preview_waits(self, devices: Sequence[Device]) -> Mapping[str, Any]:
+        """Return the automations' records for storage, with the waits that begin when the devices have changed to
+        these states.
+
+        If the devices and these records are stored together, a power cut loses no wait. If there are too many devices
+        or waits for one turn of the event loop, the waits are missing, and `Waits.follow` stores them later.
+        """
+        if len(devices) > MAX_DISPATCHED_AT_ONCE:
+            return {}
+        changes = [
+            _change(before, device) for device in devices for before in self._registry.find_devices([device.id])
+        ]
+        found = [(active, event) for event in changes for active in self._index.of(event, self._waits)]
+        if len(found) > MAX_DISPATCHED_AT_ONCE:
+            return {}
+        waits: defaultdict[str, dict[str, StoredWait]] = defaultdict(dict)
+        for active, event in found:
+            trigger = _waiting_trigger(active)
+            if trigger is not None and len(self._states.of(active.id).waits) < MAX_STORED_TOGETHER:
+                waits[active.id] |= self._waits.preview(active, trigger, event)
+        return {
+            AUTOMATION_PREFIX + id_: self._states.of(id_).encode_with(begun) for id_, begun in waits.items() if begun
+        }
 
     async def arm(self) -> None:
         """Activate the triggers of new and changed files, and stop the triggers of deleted files, unless the hub is
@@ -225,14 +255,25 @@ class Engine:
 
     def _resume_waits(self, device: Device, attributes: Collection[str]) -> None:
         for active in self._index.of_device(device, attributes):
-            trigger = active.trigger
-            if isinstance(trigger, DeviceTrigger) and trigger.wait_secs and trigger.attribute in attributes:
+            trigger = _waiting_trigger(active)
+            if trigger is not None and trigger.attribute in attributes:
                 self._waits.resume(active, trigger, device)
 
     def _dispatch(self, active: ActiveTrigger, event: events.Event) -> None:
-        trigger = active.trigger
-        if isinstance(trigger, DeviceTrigger) and trigger.wait_secs is not None:
+        if (waiting := _waiting_trigger(active)) is not None:
             if isinstance(event, events.DeviceStateChanged):
-                self._waits.follow(active, trigger, event)
-        elif isinstance(trigger, EventTrigger) and (match := trigger.match(event)) is not None:
+                self._waits.follow(active, waiting, event)
+        elif isinstance(active.trigger, EventTrigger) and (match := active.trigger.match(event)) is not None:
             self._decider.fire(active, match.dated(self._environment))
+
+
+def _change(before: Device, after: Device) -> events.DeviceStateChanged:
+    """Return the event that the registry publishes for this change of a virtual device."""
+    changed = frozenset(name for name, value in after.attributes.items() if before.attributes.get(name) != value)
+    return events.DeviceStateChanged(device=after, previous=before, changed=changed)
+
+
+def _waiting_trigger(active: ActiveTrigger) -> DeviceTrigger | None:
+    """Return the trigger if it has a wait."""
+    trigger = active.trigger
+    return trigger if isinstance(trigger, DeviceTrigger) and trigger.wait_secs is not None else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Mapping
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -44,8 +44,7 @@ class Waits:
     def follow(self, active: ActiveTrigger, trigger: DeviceTrigger, event: DeviceStateChanged) -> None:
         """Begin, restart, or end the device's wait after an event. The waits of alarms and virtual devices are stored
         at once, all other waits with the next flush."""
-        device_id = event.device.id
-        outcome = trigger.follow(event) if device_id in active.waits else trigger.match(event)
+        device_id, outcome = event.device.id, self._outcome_of(active, trigger, event)
         if outcome is None or outcome is WaitOutcome.CONTINUES:
             return
         self.end(active, device_id)
@@ -54,6 +53,21 @@ class Waits:
             if event.device.is_virtual or event.device.is_alarm(trigger.attribute or ""):
                 # after a power cut, the stored value may already match, so only a stored wait can fire
                 self._writes.begin(active.id)
+
+    def preview(
+        self, active: ActiveTrigger, trigger: DeviceTrigger, event: DeviceStateChanged
+    ) -> Mapping[str, StoredWait]:
+        """Return the wait that `follow` would begin after this event, by its key in the automation's state."""
+        outcome = self._outcome_of(active, trigger, event)
+        if not isinstance(outcome, Match):
+            return {}
+        return {active.wait_key(event.device.id): self._stored(outcome.dated(self._environment), 0.0)}
+
+    @staticmethod
+    def _outcome_of(
+        active: ActiveTrigger, trigger: DeviceTrigger, event: DeviceStateChanged
+    ) -> Match | WaitOutcome | None:
+        return trigger.follow(event) if event.device.id in active.waits else trigger.match(event)
 
     def end(self, active: ActiveTrigger, device_id: str) -> None:
         """End the device's wait, if any, and remove it from storage."""
@@ -114,9 +128,11 @@ class Waits:
         self._store(active, device_id, match, elapsed)
 
     def _store(self, active: ActiveTrigger, device_id: str, match: Match, elapsed: float) -> None:
+        self._states.store_wait(active.id, active.wait_key(device_id), self._stored(match, elapsed))
+
+    def _stored(self, match: Match, elapsed: float) -> StoredWait:
         began_at = self._clock.now() - timedelta(seconds=elapsed)
-        stored = StoredWait(began_at=to_millis(began_at), event=dict(match.event))
-        self._states.store_wait(active.id, active.wait_key(device_id), stored)
+        return StoredWait(began_at=to_millis(began_at), event=dict(match.event))
 
     def _correct_times(self, _: timedelta) -> None:
         """Correct the stored times of running waits after the clock was set."""

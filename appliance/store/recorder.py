@@ -183,10 +183,11 @@ class Recorder:
                     encoded |= encode_values({key: value})
             yield
 
-    async def record(self, devices: Iterable[Device]) -> None:
-        """Store these device states instead of the current states. Raise `StoreFailed` on failure."""
+    async def record(self, devices: Iterable[Device], more: Mapping[str, Any]) -> None:
+        """Store these device states instead of the current states, and `more` values, in one record of the journal.
+        Raise `StoreFailed` on failure."""
         records = (encode_device(device, self.sections).items() for device in devices)
-        await self._document.put_many({key: value for record in records for key, value in record})
+        await self._document.put_many({**{key: value for record in records for key, value in record}, **more})
 
     async def delete_oldest_stopped(self) -> None:
         """Delete stored devices of stopped sections beyond the limits, longest unchanged first. Never raise."""

@@ -102,7 +102,7 @@ async def test_a_device_that_is_stored_during_a_flush_keeps_its_newest_state(tmp
         for _ in range(turns):
             await asyncio.sleep(0)
         registry.apply(report(4, {"battery": 2}))
-        await recorder.record(registry.list_devices())
+        await recorder.record(registry.list_devices(), {})
         await flushing
         assert [stored(document, f"{STATE_PREFIX}a:{each}")["is"] for each in range(4)] == [{"battery": 2}] * 4
 

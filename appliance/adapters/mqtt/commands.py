@@ -15,7 +15,6 @@ from appliance.adapters.mqtt.messages import Outgoing
 from appliance.adapters.mqtt.pending_command import PendingCommand
 from appliance.adapters.mqtt.platforms.entity import Entity
 from appliance.adapters.mqtt.platforms.intent import Intent
-from appliance.adapters.mqtt.platforms.payloads import Update
 from appliance.adapters.mqtt.templates.template_limits import TemplateFailed
 from appliance.adapters.notification import Notification
 from appliance.clock import Clock
@@ -29,7 +28,7 @@ from appliance.tables.checks import format_value
 class Commands:
     """Runs the commands to the devices of one broker, and stores the commands that wait for results.
 
-    `on_pending` is called when a command begins to wait for its result. Call `released` regularly while
+    `on_pending` is called when a command begins to wait for its result. Run `release` regularly while
     `has_pending` is true.
     """
 
@@ -73,7 +72,7 @@ class Commands:
                 await connection.publish(message)
             await self._await_result(device, entity, intent, pending, command)
         finally:
-            pending.ended.set()  # otherwise, `released` would never forget the command
+            pending.ended.set()  # otherwise, `release` would never forget the command
 
     async def notify(self, connection: BrokerConnection, payload: Mapping[str, Value]) -> list[Value]:
         """Send `{message, title?, device_id?}` to each device that displays messages, and return the ids of these
@@ -145,12 +144,16 @@ class Commands:
     def pending(self, device: MqttDevice, entity: Entity) -> PendingCommand | None:
         return self._pending.get((device.id, entity.announcement.key)) if self._pending else None
 
-    def released(self) -> Iterator[tuple[MqttDevice, Entity, Update]]:
-        """Yield the held-back values whose time has expired. Forget completed commands."""
+    def release(self) -> Iterator[None]:
+        """Set the held-back values whose time has expired, and forget completed commands, one per step. A command to
+        a group can have thousands of devices."""
         now = self._clock.monotonic()
-        for (device_id, key), pending in [each for each in self._pending.items() if each[1].is_over(now)]:
-            kept, device = pending.release(), self._announced.devices.get(device_id)
-            if kept and device is not None and (entity := device.find(key)) is not None:
-                yield device, entity, kept
-            if pending.ended.is_set():
-                self._pending.pop((device_id, key), None)
+        for device_id, key in [place for place, pending in self._pending.items() if pending.is_over(now)]:
+            pending = self._pending[device_id, key]  # a newer command is not over
+            if pending.is_over(now):
+                kept, device = pending.release(), self._announced.devices.get(device_id)
+                if kept and device is not None and (entity := device.find(key)) is not None:
+                    self._changed.set_values(device, entity, kept)
+                if pending.ended.is_set():
+                    del self._pending[device_id, key]
+            yield

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 
+from appliance.adapters.mqtt.announcements.announced_devices import AnnouncedDevices
 from appliance.adapters.mqtt.device import MqttDevice
 from appliance.adapters.mqtt.platforms.entity import Entity
 from appliance.clock import Clock
@@ -30,19 +31,22 @@ class Deadlines:
         self._next_due = min(self._next_due, due)
 
     def forget_replaced(self) -> None:
-        """Let the next call of `take_due` forget the entities of replaced devices."""
+        """Let the next call of `end_due` forget the entities of replaced devices."""
         self._next_due = 0.0
 
-    def take_due(self, devices: Mapping[str, MqttDevice]) -> Iterator[tuple[MqttDevice, Entity]]:
-        """Remove and yield the entities whose deadline has passed. Forget entities of devices that are not in
-        `devices`."""
+    def end_due(self, announced: AnnouncedDevices, expire: Callable[[MqttDevice, Entity], None]) -> Iterator[None]:
+        """Call `expire` for the entities whose deadline has passed, one per step. Forget entities of replaced
+        devices."""
         now = self._clock.monotonic()
         if now < self._next_due:
             return
-        for key, (due, device, entity) in list(self._due.items()):
-            is_replaced = devices.get(device.id) is not device
+        self._next_due = math.inf
+        for key in [*self._due]:
+            due, device, entity = self._due[key]
+            is_replaced = announced.devices.get(device.id) is not device
             if is_replaced or now >= due:
                 del self._due[key]
                 if not is_replaced:
-                    yield device, entity
-        self._next_due = min((due for due, _, _ in self._due.values()), default=math.inf)
+                    expire(device, entity)
+                yield
+        self._next_due = min((due for due, _, _ in self._due.values()), default=self._next_due)

@@ -150,7 +150,7 @@ class MessageLoop:
             if await self._clock.wait(self._has_work, secs):
                 self._has_work.clear()
                 continue
-            self.processor.tick()
+            await in_steps(self._clock, self.processor.tick())
             await in_steps(self._clock, self._budget.resume())
             if self.connection is not None:
                 with contextlib.suppress(Unreachable):

@@ -157,14 +157,12 @@ class MessageProcessor:
             self._end_messages(entity)
             yield
 
-    def tick(self) -> None:
+    def tick(self) -> Iterator[None]:
         """Expire values, switch sensors off after their delay, release held-back states, and publish picture
-        events."""
+        events, in steps."""
         self.pictures.publish_changes()
-        for device, entity in self._deadlines.take_due(self._announced.devices):
-            self._expire(device, entity)
-        for device, entity, kept in self.commands.released():
-            self.changed.set_values(device, entity, kept)
+        yield from self._deadlines.end_due(self._announced, self._expire)
+        yield from self.commands.release()
 
     def secs_to_tick(self) -> float:
         """Return the seconds after which `tick` has work."""

@@ -8,7 +8,7 @@ import json
 import random
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 from urllib.parse import unquote
 
 import aiomqtt
@@ -287,8 +287,38 @@ async def test_an_unsent_command_is_forgotten(clock: VirtualClock, fault: BaseEx
     with pytest.raises(type(fault)):
         await loop.processor.commands.run(connection, "mqtt:x", Command(capability="power", action="on"))
     await clock.advance(SUPPRESS_SECS, sleepers=0)
-    loop.processor.tick()
+    list(loop.processor.tick())
     assert not loop.processor.commands.has_pending
+
+
+async def test_values_that_expire_or_are_held_back_together_are_set_in_steps(clock: VirtualClock) -> None:
+    loop, count = message_loop(clock), 100
+    configs = [
+        config(f"{component}/{number}", unique_id=f"{number}", state_topic=f"{number}",
+               device={"ids": [f"{component}{number}"]}, **keys)
+        for number in range(count)
+        for component, keys in (("switch", {"command_topic": "set"}), ("sensor", {"expire_after": SUPPRESS_SECS}))
+    ]  # fmt: skip
+    announce(loop, *configs)
+    for number in range(count):
+        receive(loop, f"{number}", b"OFF")
+    command = Command(capability="power", action="on")
+    work = [
+        asyncio.ensure_future(loop.processor.commands.run(cast("Any", Noted()), f"mqtt:switch{number}", command))
+        for number in range(count)
+    ]
+    await asyncio.sleep(0)
+    for number in range(count):
+        receive(loop, f"{number}", b"ON")
+        receive(loop, f"{number}", b"OFF")
+    await asyncio.gather(*work)
+    shown = [loop.announced.devices[f"mqtt:switch{number}"].attributes["power"] for number in range(count)]
+    assert shown == ["on"] * count
+    await clock.advance(SUPPRESS_SECS, sleepers=0)
+    assert len([*loop.processor.tick()]) >= 2 * count
+    shown = [loop.announced.devices[f"mqtt:switch{number}"].attributes["power"] for number in range(count)]
+    assert shown == ["off"] * count and not loop.processor.commands.has_pending
+    assert not any(loop.announced.devices[f"mqtt:sensor{number}"].is_available for number in range(count))
 
 
 MOVING: dict[str, tuple[str, dict[str, Any], dict[str, bytes], Command, tuple[str, bytes]]] = {

@@ -134,19 +134,19 @@ async def test_an_announcement_without_a_picture_is_refused_with_the_reason(
 async def test_another_picture_is_an_event_at_most_once_a_second(cameras: Cameras, clock: VirtualClock) -> None:
     cameras.announce("x", name="Hall")
     cameras.send("x", JPEG, retain=True)
-    cameras.loop.processor.tick()
+    list(cameras.loop.processor.tick())
     assert not cameras.events and cameras.picture("x") is not None
     updated_at = cameras.device("x").updated_at
     event = ("mqtt:x", "picture", {"attribute": "custom.mqtt.x", "media_type": "image/jpeg"})
     for number in range(10):
         cameras.send("x", JPEG + bytes([number]))
         cameras.send("x", JPEG + bytes([number]))
-        cameras.loop.processor.tick()
+        list(cameras.loop.processor.tick())
         await clock.advance(0.25, sleepers=0)
     assert cameras.events == [event] * 3
     cameras.send("x", JPEG + bytes([9]))
     await clock.advance(2, sleepers=0)
-    cameras.loop.processor.tick()
+    list(cameras.loop.processor.tick())
     assert cameras.events == [event] * 4, "the last of ten pictures; a repeated picture causes no event"
     assert cameras.device("x").updated_at == updated_at
 

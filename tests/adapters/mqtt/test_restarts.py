@@ -76,7 +76,7 @@ async def test_a_value_stays_expired_over_a_restart(session: DeviceSession, cloc
     hub.restart()
     assert hub.shown == {**VALUE, "state": "online"}
     await clock.advance(61, sleepers=0)
-    hub.loop.processor.tick()
+    list(hub.loop.processor.tick())
     list(hub.loop.processor.changed.flush())
     for _ in range(2):
         assert hub.shown == {"state": "unavailable"}

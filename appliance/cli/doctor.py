@@ -99,7 +99,7 @@ def _check_data(paths: HubPaths) -> Iterator[Finding]:
 def _check_lua(figures: Mapping[str, Any]) -> Iterator[Finding]:
     """Report Lua workers that were lost since the hub's start."""
     for kill in figures.get("last_kills", []):
-        yield "care", "Lua", f"at {kill['at']} a Lua worker ended unexpectedly: {kill['reason']}"
+        yield "care", "Lua", f"at {kill['at']}: {kill['reason']}"
     yield (
         "ok",
         "Lua",

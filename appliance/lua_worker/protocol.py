@@ -67,6 +67,7 @@ class Reason(IntEnum):
     STUCK = 5
     """The run did not stop in time. The worker halts its thread forever, and sends no last frame."""
     CPU_TOTAL = 6
+    REAL_TIME = 7
 
 
 class WorkerFrame(namedtuple("WorkerFrame", ("kind", "run", "parts"))):

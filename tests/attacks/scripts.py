@@ -12,7 +12,7 @@ from pathlib import Path
 
 CPU = (
     r"used [\d.]+ s of processor time without waiting and (?:was|could not be) stopped"
-    r"|the Lua worker did not respond"
+    r"|ran for [\d.]+ s without waiting|the Lua worker did not respond"
 )
 """Possible errors of an endless script: the hook stops it, its thread is halted, or its worker ends."""
 

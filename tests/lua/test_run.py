@@ -200,6 +200,13 @@ SPIN = "local until_ = os.clock() + 0.06 while os.clock() < until_ do end "
 
 
 @pytest.mark.slow
+async def test_a_limit_of_real_time_does_not_claim_processor_time() -> None:
+    async with open_pool(RunLimits(max_cpu_secs=0.05)) as pool:
+        sentence = r"ran for 0\.5 s without waiting, because the machine is busy or the script mostly reads and was "
+        with pytest.raises(ScriptFailed, match=rf"{sentence}stopped \(10 times scripts\.max_cpu_secs\)"):
+            await run(pool, "while true do ctx:get_device('x') end", Notes(lambda *_: asyncio.sleep(0.1)))
+
+
 async def test_each_call_that_waits_begins_the_running_time_again() -> None:
     async with open_pool(RunLimits(max_cpu_secs=1.0)) as pool:
         notes = await run(pool, f"for _ = 1, 60 do {SPIN.replace('0.06', '0.02')} ctx:command('x', {{}}) end")
@@ -266,7 +273,7 @@ async def test_hundreds_that_sleep_use_no_thread() -> None:
 async def test_stops_race_with_ends() -> None:
     """Cancel runs at random moments. Each run must end in one of two ways, and must leave nothing behind.
 
-    On a busy machine, Lua may need more than the one second in which it must stop. The hub then kills the worker.
+    On a busy machine, Lua may need more than the one second in which it must stop. The hub then ends the run.
     """
     random_ = random.Random(400)
 

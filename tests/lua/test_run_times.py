@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from appliance.lua.running.run_limits import RunLimits
-from appliance.lua.running.run_times import MAX_SLOWDOWN, RunTimes
+from appliance.lua.running.run_limits import MAX_SLOWDOWN, RunLimits
+from appliance.lua.running.run_times import RunTimes
 from appliance.lua_worker.protocol import Reason
 from tests.fakes.clock import VirtualClock
 
@@ -18,7 +18,7 @@ def test_calls_that_read_do_not_extend_the_real_time_of_lua() -> None:
         times.begin_call(is_counted=True, is_reading=True)
         times.end_call(0.0)
         assert times.resume(0.1) == (2.0, max(0.0, longest - spent)), spent
-        assert times.limit is Reason.RUNNING_TIME
+        assert times.limit is Reason.REAL_TIME
     times.begin_call(is_counted=True, is_reading=False)
     times.end_call(0.0)
     assert times.resume(0.1) == (2.1, longest), "a call that waits restarts the running time"

@@ -46,6 +46,7 @@ async def test_executions_that_sleep_end_at_once_with_their_worker(number: signa
         assert (await run(pool, TRIVIAL)).asked
         figures = pool.figures()
     assert len(reasons) == 1 and number.name in reasons[0]
+    assert reasons[0].endswith("; the executions in it failed: scene:x; start them again if necessary")
     assert figures["kills"] == 1 and number.name in figures["last_kills"][0]["reason"]
 
 
@@ -254,7 +255,8 @@ async def test_stuck_executions_end_no_others_and_an_idle_worker_with_stuck_thre
         worker = pid_of(pool)
         culprits = [start(pool, scene(STUCK), Notes(), name="scene:culprit") for _ in range(3)]
         with pytest.raises(
-            ScriptFailed, match=r"used 0\.2 s of processor time without waiting and could not be stopped"
+            ScriptFailed,
+            match=r"(used 0\.2 s of processor time|ran for 2 s) without waiting.* and could not be stopped",
         ) as failure:
             await ended(culprits[0])
         assert failure.value.status == "timeout"

@@ -9,6 +9,10 @@ from msgspec import Struct
 from appliance.clock import Clock
 from appliance.lua.files.folder import Folder
 
+MAX_SLOWDOWN = 10
+"""Lua that gets little processor time, because the machine is busy or because Lua mostly reads, may run for this many
+times its limit."""
+
 DEADLINE_GRACE_SECS = 1.0
 """Lua must stop within this number of seconds after a limit is exceeded. Otherwise, its thread is halted."""
 
@@ -17,6 +21,7 @@ class RunLimits(Struct, frozen=True, kw_only=True):
     """The limits of one run. Times are in real seconds, even if the hub's clock is simulated.
 
     - `max_cpu_secs`: the processor time between two waiting calls. `cpu_limit` is the name of this limit.
+    - `max_real_secs`: the real time between two waiting calls.
     - `max_cpu_total_secs`: the total processor time.
     - `backstop_secs`: the whole duration, without the time inside `ctx:sleep`.
     - `unremarked_cpu_secs`: the processor time that causes a warning in the log.
@@ -30,6 +35,10 @@ class RunLimits(Struct, frozen=True, kw_only=True):
     backstop_secs: float = 3600.0
     unremarked_cpu_secs: float = 10.0
     user_ids: tuple[int, ...] = ()
+
+    @property
+    def max_real_secs(self) -> float:
+        return self.max_cpu_secs * MAX_SLOWDOWN
 
     @property
     def max_memory(self) -> int:

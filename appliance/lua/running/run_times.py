@@ -8,16 +8,12 @@ from appliance.clock import Clock
 from appliance.lua.running.run_limits import RunLimits
 from appliance.lua_worker.protocol import Reason
 
-MAX_SLOWDOWN = 10
-"""Lua that gets little processor time, because the machine is busy or because Lua mostly reads, may run for this many
-times its limit."""
-
 
 class RunTimes:
     """The times of one run, in seconds of the machine's clock.
 
-    Two limits apply. The running time limits the processor time of Lua between two calls that wait. The backstop
-    limits the whole duration, except the calls that it does not count.
+    Three limits apply. Two of them limit the processor time and the real time of Lua between two calls that wait. The
+    backstop limits the whole duration, except the calls that it does not count.
 
     - `deadline`: the time limit of the current step.
     - `limit`: the limit that ends Lua at the deadline.
@@ -29,7 +25,7 @@ class RunTimes:
         self._limits = limits
         self._machine = machine
         self.deadline = inf
-        self.limit = Reason.RUNNING_TIME
+        self.limit = Reason.REAL_TIME
         self.computes_since: float | None = None
         self._backstop: float | None = None
         self.cpu_secs_at_limit: float | None = None
@@ -71,9 +67,8 @@ class RunTimes:
         left = max(0.0, self._backstop - now)
         if self.cpu_secs_at_limit is None:
             self.cpu_secs_at_limit = cpu_secs + self._limits.max_cpu_secs
-        longest = self._limits.max_cpu_secs * MAX_SLOWDOWN
-        computing_left = max(0.0, self.computes_since + longest - now)
-        secs, self.limit = min((computing_left, Reason.RUNNING_TIME), (left, Reason.BACKSTOP))
+        computing_left = max(0.0, self.computes_since + self._limits.max_real_secs - now)
+        secs, self.limit = min((computing_left, Reason.REAL_TIME), (left, Reason.BACKSTOP))
         self.deadline = now + secs
         return self.cpu_secs_at_limit, secs
 

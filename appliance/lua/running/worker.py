@@ -352,7 +352,7 @@ class Worker(asyncio.BufferedProtocol):
         max_unhalted = MAX_SILENT_CHECKS if self.is_ready else MAX_SILENT_CHECKS_AT_START
         if self._silent_checks >= (MAX_HALTED_CHECKS if has_halted else max_unhalted):
             secs = self._silent_checks * CHECK_INTERVAL_SECS
-            self.kill(f"the Lua worker did not respond for {secs:g} s, and was killed")
+            self.kill(f"the Lua worker did not respond for {secs:g} s, and was killed; the machine may be overloaded")
         self._silent_checks = self._silent_checks + 1 if is_awaited or has_halted else 0
 
     def _check_deadlines(self) -> None:

@@ -44,6 +44,7 @@ LOSS_PAUSE_SECS = 0.1
 """Pause in seconds before an interrupted file runs again. The pause is multiplied by the number of interruptions."""
 
 MAX_KILLS_KEPT = 20
+MAX_NAMES_IN_LOSS = 5
 
 MAX_CALL_BYTES = 20 << 20
 """Maximum size of the JSON argument for a function of a kind."""
@@ -254,9 +255,14 @@ class WorkerPool:
                 self._start_worker()
 
     def _note_loss(self, worker: Worker, reason: str) -> None:
+        names = sorted({run.name for run in worker.list_runs() if run.is_begun and run.kind in _EXECUTING})
+        if names:
+            more = f" and {len(names) - MAX_NAMES_IN_LOSS} more" if len(names) > MAX_NAMES_IN_LOSS else ""
+            failed = ", ".join(names[:MAX_NAMES_IN_LOSS])
+            reason = f"{reason}; the executions in it failed: {failed}{more}; start them again if necessary"
         self._kill_count += 1
         self._kills.appendleft({"at": timestamp(self._settings.clock.now()), "pid": worker.pid, "reason": reason})
-        log.error("a Lua worker ended unexpectedly: %s", reason)
+        log.error("%s", reason)
         self._on_kill(reason)
 
 

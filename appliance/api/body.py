@@ -7,10 +7,10 @@ from typing import Any
 
 from sanic import Request
 
-from appliance.api.byte_budget import ByteBudget
 from appliance.api.http_server.http1 import StrictHttp1, http1_of
 from appliance.api.limits import ApiLimits
 from appliance.api.validation import parse_json
+from appliance.byte_budget import ByteBudget
 from appliance.errors import MalformedRequest, Overloaded, TooLarge, TooSlow, UnknownContentCoding
 
 

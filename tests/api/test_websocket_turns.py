@@ -7,10 +7,10 @@ import socket
 import time
 from typing import Any
 
-from appliance.api.byte_budget import ByteBudget
 from appliance.api.http_server.websocket import WebSocket
 from appliance.api.http_server.websocket_protocol import StrictProtocol
 from appliance.api.limits import ApiLimits
+from appliance.byte_budget import ByteBudget
 from appliance.event_loop import SHORT_TURN_SECS, run
 
 

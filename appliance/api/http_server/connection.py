@@ -13,7 +13,6 @@ from sanic.exceptions import BadRequest, RequestCancelled, RequestTimeout
 from sanic.http import Stage
 from sanic.server import HttpProtocol
 
-from appliance.api.byte_budget import ByteBudget
 from appliance.api.http_server.connection_limiter import ConnectionLimiter
 from appliance.api.http_server.http1 import StrictHttp1, http1_of
 from appliance.api.http_server.sockets import disconnect_events, shutdown_write, unsent_bytes
@@ -21,6 +20,7 @@ from appliance.api.http_server.unsent_bytes import UnsentBytes
 from appliance.api.http_server.websocket import WebSocket
 from appliance.api.http_server.websocket_protocol import StrictProtocol
 from appliance.api.limits import ApiLimits
+from appliance.byte_budget import ByteBudget
 from appliance.errors import TooManyConnections
 from appliance.event_loop import wait_for_short_turn
 

@@ -15,12 +15,12 @@ from typing import Protocol
 
 from sanic import Sanic
 
-from appliance.api.byte_budget import ByteBudget
 from appliance.api.http_server.application import Application
 from appliance.api.http_server.connection import Connection
 from appliance.api.http_server.connection_limiter import ConnectionLimiter
 from appliance.api.http_server.listener import Listener
 from appliance.api.http_server.unsent_bytes import UnsentBytes
+from appliance.byte_budget import ByteBudget
 from appliance.clock import Clock
 from appliance.errors import StartFailed, Stopping
 from appliance.tables.addresses import Address

@@ -11,10 +11,10 @@ from collections.abc import Callable
 from websockets.frames import CloseCode, Frame, Opcode
 from websockets.protocol import State
 
-from appliance.api.byte_budget import ByteBudget
 from appliance.api.http_server.sockets import shutdown_write, unsent_bytes
 from appliance.api.http_server.websocket_protocol import StrictProtocol
 from appliance.api.limits import ApiLimits
+from appliance.byte_budget import ByteBudget
 from appliance.event_loop import is_turn_long
 
 NO_PONG = 1011

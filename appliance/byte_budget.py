@@ -1,10 +1,10 @@
-"""A limit for the bytes that all connections together hold in memory."""
+"""A limit for the bytes that waiting work holds in memory."""
 
 from __future__ import annotations
 
 
 class ByteBudget:
-    """`held` is the number of bytes that all connections hold now."""
+    """`held` is the number of bytes that all users of the budget hold now."""
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes

@@ -8,12 +8,14 @@ treats an accepted key press as a success, and compares only the power.
 
 from __future__ import annotations
 
+import asyncio
 import math
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TypeVar
 
 from appliance.clock import Clock
 from appliance.errors import AdapterFailed, BadAnswer, Unanswered
+from appliance.event_loop import wait_for_short_turn
 from appliance.home.capabilities import STATES_AFTER
 from appliance.home.command_specs import CommandSpec
 from appliance.home.commands import Command
@@ -111,6 +113,16 @@ class ExpectedState:
         is_warmer = isinstance(self.command.value, Mapping) and self.command.value.get("unit") == "mireds"
         grows = (self.command.action == "increase") is not is_warmer  # more mireds are fewer kelvin
         return (now > then or now >= self._high) if grows else (now < then or now <= self._low)
+
+
+async def wait_for_result(clock: Clock, is_over: asyncio.Event, secs: float) -> bool:
+    """Wait for the event, for at most these seconds. Return whether it is set.
+
+    Thousands of waits can end together. They return in short turns of the loop.
+    """
+    await clock.wait(is_over, secs)
+    await wait_for_short_turn()
+    return is_over.is_set()
 
 
 def equals_rounded(expected: Value, seen: Value) -> bool:

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from typing import Any
 
-from appliance.adapters.confirmation import ExpectedState, failure
+import pytest
+
+from appliance.adapters.confirmation import ExpectedState, failure, wait_for_result
+from appliance.clock import Clock
+from appliance.event_loop import SHORT_TURN_SECS, loop_lag, run
 from appliance.home.command_specs import CommandSpec
 from appliance.home.commands import Command
 from tests.fakes.rows import each_row
@@ -77,3 +83,26 @@ def test_a_lamp_that_is_off_is_treated_as_dimmed() -> None:
         Command(capability="brightness", action="set", value=0), (), {"power": "on", "brightness": 40}
     )
     assert dark.is_shown({"power": "off", "brightness": 40}) and not dark.is_shown({"power": "on", "brightness": 40})
+
+
+@pytest.mark.parametrize("is_shown", [True, False])
+def test_waits_that_end_together_return_in_separate_turns(*, is_shown: bool) -> None:
+    turns: list[int] = []
+
+    async def wait_for_all() -> None:
+        shown = asyncio.Event()
+
+        async def wait() -> None:
+            assert await wait_for_result(Clock(), shown, 60.0 if is_shown else 0.01) is is_shown
+            turns.append(loop_lag().turns)
+            time.sleep(2 * SHORT_TURN_SECS)  # noqa: ASYNC251 - the work after a wait
+
+        waits = [asyncio.ensure_future(wait()) for _ in range(4)]
+        await asyncio.sleep(0)
+        time.sleep(0.02)  # noqa: ASYNC251 - all limits expire in one turn
+        if is_shown:
+            shown.set()
+        await asyncio.gather(*waits)
+
+    run(wait_for_all())
+    assert len({*turns}) == 4

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+from appliance.adapters.confirmation import wait_for_result
 from appliance.adapters.matter.clusters import ENERGY, READ_CLUSTERS, SWITCH
 from appliance.adapters.matter.known_nodes import KnownNode, KnownNodes, Target
 from appliance.adapters.matter.nodes import Node, parse_path
@@ -105,10 +106,9 @@ class LiveNodes:
                 self._publish_one(device_id)
             else:
                 self._wake(device_id)
-            await clock.wait(is_over, max(secs, 0.0))
+            return await wait_for_result(clock, is_over, max(secs, 0.0))
         finally:
             del self._waiting[device_id]
-        return is_over.is_set()
 
     def _on_attribute(self, data: Any) -> None:
         if not isinstance(data, list) or len(data) != 3 or not isinstance(data[0], int):

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, tzinfo
 
-from appliance.adapters.confirmation import RESULT_SECS, failure, is_long_fade
+from appliance.adapters.confirmation import RESULT_SECS, failure, is_long_fade, wait_for_result
 from appliance.adapters.mqtt.announcements.announced_devices import AnnouncedDevices
 from appliance.adapters.mqtt.broker import BrokerConnection
 from appliance.adapters.mqtt.changed_devices import ChangedDevices
@@ -121,7 +121,7 @@ class Commands:
         if len(assumed) == len(intent.shows):
             is_done = was_available
         else:
-            has_ended = pending.ended.is_set() or await self._clock.wait(pending.ended, RESULT_SECS)
+            has_ended = pending.ended.is_set() or await wait_for_result(self._clock, pending.ended, RESULT_SECS)
             is_done = has_ended and not pending.has_failed
             device, entity = self._announced.current(device, entity)
             self._changed.publish_changes(device.id)

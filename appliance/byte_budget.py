@@ -13,3 +13,7 @@ class ByteBudget:
     @property
     def is_exceeded(self) -> bool:
         return self.held > self._max_bytes
+
+    def has_room(self, size: int) -> bool:
+        """Return whether this number of further bytes is within the limit."""
+        return self.held + size <= self._max_bytes

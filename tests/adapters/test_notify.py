@@ -19,9 +19,9 @@ from msgspec.structs import replace
 
 from appliance import config
 from appliance.adapters.device_http.session import DeviceSession
-from appliance.adapters.notify.adapter import NotifyAdapter, build
+from appliance.adapters.notify.adapter import MAX_WAITING_BYTES, NotifyAdapter, build
 from appliance.clock import Clock
-from appliance.errors import AdapterFailed, BadAnswer, ConfigFailed, Invalid, Unreachable
+from appliance.errors import AdapterFailed, BadAnswer, Busy, ConfigFailed, Invalid, Unreachable
 from tests.fakes.clock import VirtualClock
 from tests.fakes.context import context_of
 from tests.fakes.patience import until
@@ -200,6 +200,19 @@ async def test_a_message_has_three_attempts_with_pauses_and_then_an_error_withou
             assert TOKEN not in str(failed.value)
     assert (len(received), clock.pauses) == (min(failures + 1, 3), [1.0, 4.0][: min(failures, 2)])
     assert TOKEN not in caplog.text
+
+
+async def test_the_payloads_of_waiting_messages_have_a_limit(session: DeviceSession, clock: VirtualClock) -> None:
+    async with listening([500], []) as url:
+        adapter, large = section(f"url = '{url}/'", session, clock), {"x": "y" * (MAX_WAITING_BYTES // 3)}
+        sending = [asyncio.ensure_future(send(adapter, fields=large)) for _ in range(2)]
+        await until(lambda: clock.sleepers)
+        with pytest.raises(Busy, match=r"^the waiting messages of phone would have more than 1024 KiB"):
+            await send(adapter, fields=large)
+        sending.append(asyncio.ensure_future(send(adapter)))
+        await clock.advance(1, sleepers=0)
+        assert await asyncio.gather(*sending) == [{"status": "sent"}] * 3
+        assert await send(adapter, fields={"x": "y" * MAX_WAITING_BYTES}) == {"status": "sent"}
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from appliance.home.events import AdapterStarted, SystemErrorReported
+from appliance.lua.running.executor import EVENTS_FULL, MAX_EVENT_BYTES
 from tests.automations.homes import NOW
 from tests.fakes.automations import LAMP, ON, TV, Card, automation, bench, secs
 from tests.fakes.clock import BusyClock
@@ -304,6 +305,22 @@ async def test_a_trigger_at_the_end_of_an_execution_waits_in_the_queue(tmp_path:
         it.stage.plays[1].end()
         await it.drain()
         assert [each["message"] for each in it.events] == ["x", "x", "y"]
+
+
+@pytest.mark.parametrize("mode", ["queued", "parallel"])
+async def test_events_of_executions_next_to_others_have_a_limit_in_bytes(tmp_path: Path, mode: str) -> None:
+    async with bench(tmp_path, automation({"type": "system_error"}, mode={"type": mode, "max": 500})) as it:
+        it.stage.ends_at_once = False
+        executor, event = it.parts.executor, SystemErrorReported(message="x" * (MAX_EVENT_BYTES // 4))
+        for _ in range(6):
+            it.bus.publish(event)
+        assert executor.count_running("a") == (1 if mode == "queued" else 4)
+        assert it.outcomes() == [("dropped", f"mode: {EVENTS_FULL}")] * 2
+        executor.cancel_executions("a")
+        await it.drain()
+        for _ in range(5):
+            it.bus.publish(event)
+        assert [status for status, _ in it.outcomes()].count("dropped") == 3, "ended executions hold no event"
 
 
 async def test_an_execution_that_cannot_begin_uses_no_place(tmp_path: Path) -> None:

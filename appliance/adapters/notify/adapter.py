@@ -13,12 +13,15 @@ from types import ModuleType
 from typing import Any, NoReturn
 from urllib.parse import quote
 
+import orjson
+
 from appliance.adapters.base import Adapter, AdapterContext, Operation
 from appliance.adapters.notification import Action, Notification
 from appliance.adapters.notify.kind import NotifySection
 from appliance.adapters.notify.sender import Button, PartlySent, Sender
 from appliance.adapters.redaction import Redaction, secret_words
 from appliance.adapters.secret_files import secret_of
+from appliance.byte_budget import ByteBudget
 from appliance.errors import AdapterFailed, Busy, LaresError, Unreachable
 from appliance.home.values import Value
 from appliance.tables.checks import format_value
@@ -30,6 +33,10 @@ TRY_TIMEOUT_SECS = 10.0
 
 MAX_WAITING = 100
 """Maximum number of messages that wait for earlier messages. Further messages are refused."""
+
+MAX_WAITING_BYTES = 1 << 20
+"""Maximum total size of the payloads, as JSON, of the messages that wait or are being sent. A single message can be
+larger, because its `fields` have no limit here."""
 
 MAX_GATHERED = 50
 """Maximum number of gathered messages whose text is stored. If there are more messages, only their number is
@@ -59,6 +66,7 @@ class NotifyAdapter(Adapter):
         self._context = context
         self._lock = asyncio.Lock()
         self._waiting = 0
+        self._payloads = ByteBudget(MAX_WAITING_BYTES)
         self._sent_at: deque[float] = deque()
         self._gathered: list[str] = []
         self._gathered_count = 0
@@ -96,7 +104,7 @@ class NotifyAdapter(Adapter):
         if self._is_full():
             self._gather(notification.text)
             return {"status": "gathered"}
-        await self._deliver(notification)
+        await self._deliver(notification, len(orjson.dumps(payload)))
         return {"status": "sent"}
 
     def _is_full(self) -> bool:
@@ -125,21 +133,27 @@ class NotifyAdapter(Adapter):
         self._is_gathering.clear()
         more = [f"… and {count - len(lines)} more"] if count > len(lines) else []
         try:
-            await self._deliver(Notification("\n".join([*lines, *more]), f"{count} messages"))
+            await self._deliver(Notification("\n".join([*lines, *more]), f"{count} messages"), 0)
         except AdapterFailed as error:
             log.warning("%s: %d collected messages were not sent: %s", self.name, count, error)
         self._gathered_count -= count
 
-    async def _deliver(self, notification: Notification) -> None:
+    async def _deliver(self, notification: Notification, payload_bytes: int) -> None:
+        """Send the message after the earlier ones. Until then, the callers keep its payload in memory."""
         if self._waiting >= MAX_WAITING:
             raise Busy(f"{self.name} already has {MAX_WAITING} waiting messages; this message was not sent")
+        if self._waiting and not self._payloads.has_room(payload_bytes):
+            limit = f"{MAX_WAITING_BYTES >> 10} KiB"
+            raise Busy(f"the waiting messages of {self.name} would have more than {limit}; this message was not sent")
         self._sent_at.append(self.clock.monotonic())
         self._waiting += 1
+        self._payloads.held += payload_bytes
         try:
             async with self._lock:
                 await self._send_with_retries(notification)
         finally:
             self._waiting -= 1
+            self._payloads.held -= payload_bytes
 
     async def _send_with_retries(self, notification: Notification) -> None:
         for pause in (*PAUSES_SECS, None):

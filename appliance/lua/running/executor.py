@@ -8,17 +8,19 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from appliance.byte_budget import ByteBudget
 from appliance.clock import Clock
 from appliance.errors import Busy, ExecutionCancelled, NotFound
 from appliance.event_loop import in_steps
 from appliance.history.execution_history import ExecutionEntry, ExecutionHistory, ExecutionStatus
+from appliance.home.values import to_bytes
 from appliance.lua.running.context import Context
 from appliance.lua.running.lua_run import LuaRun
 from appliance.lua.running.modes import Decision, Mode, apply_mode, refusal
@@ -27,6 +29,12 @@ from appliance.lua.running.unfinished_executions import UnfinishedExecutions
 from appliance.lua.running.worker_pool import WorkerPool
 from appliance.lua.text.source import Source
 from appliance.tasks import SharedRun, Tasks
+
+MAX_EVENT_BYTES = 4 << 20
+"""Maximum total size of the events, as JSON, of all running and waiting executions except the first execution of each
+scene or automation."""
+
+EVENTS_FULL = f"the events of the running and waiting executions would have more than {MAX_EVENT_BYTES >> 20} MiB"
 
 REPLACED = "a later execution replaced this one (mode restart)"
 STOPPED = "the hub stopped"
@@ -115,6 +123,7 @@ class Execution:
         self.at = at
         self.decision = Decision.RUN
         self.occupies_mode = not request.by_hand
+        self.event_bytes = 0
         self.ended: asyncio.Future[ExecutionEntry] = asyncio.get_running_loop().create_future()
         self.context: Context | None = None
         self.lua: LuaRun | None = None
@@ -160,6 +169,7 @@ class Executor:
         self._unstarted: dict[Execution, None] = {}
         self._by_clients: set[Execution] = set()
         self._ended = dict.fromkeys(ExecutionStatus, 0)
+        self._events = ByteBudget(MAX_EVENT_BYTES)
         self._is_stopping = False
         self._tasks = Tasks()
         self._late_starts = SharedRun(self._start_unstarted, self._tasks, "start of executions")
@@ -186,6 +196,9 @@ class Executor:
             self._by_clients.add(execution)
         if not request.by_hand:
             execution.decision = apply_mode(request.mode, len(admitted), len(waiting))
+        if (why := self._reserve(execution, admitted, waiting)) is not None:
+            self._end(execution, ExecutionStatus.DROPPED, f"mode: {why}")
+            return execution
         match execution.decision:
             case Decision.RUN:
                 self._admit(execution)
@@ -195,9 +208,6 @@ class Executor:
                 self._admit(execution)
             case Decision.QUEUE:
                 self._waiting.setdefault(request.id, {})[execution] = None
-            case Decision.DROP:
-                why = refusal(request.mode, len(admitted), len(waiting))
-                self._end(execution, ExecutionStatus.DROPPED, f"mode: {why}")
         return execution
 
     def _check_room(self, request: ExecutionRequest) -> None:
@@ -208,6 +218,21 @@ class Executor:
         else:
             return
         raise Busy(f"{request.kind} '{request.id}' did not start, because {why}; cancel some, or try again later")
+
+    def _reserve(
+        self, execution: Execution, admitted: Collection[Execution], waiting: Collection[Execution]
+    ) -> str | None:
+        """Count the event of an execution next to others. Return the reason if the execution must be dropped."""
+        decision, event = execution.decision, execution.request.event
+        if decision is Decision.DROP:
+            return refusal(execution.request.mode, len(admitted), len(waiting))
+        if event is not None and (admitted or waiting):
+            size = len(to_bytes(event))
+            if decision is not Decision.REPLACE and not self._events.has_room(size):
+                return EVENTS_FULL
+            execution.event_bytes = size
+            self._events.held += size
+        return None
 
     def _admit(self, execution: Execution) -> None:
         """Occupy a slot of the mode, then start the execution. If no caller waits for it, it first waits for room in
@@ -263,6 +288,7 @@ class Executor:
         self._admit_next(execution.request.id)
 
     def _end(self, execution: Execution, status: ExecutionStatus, error: str | None) -> None:
+        self._events.held -= execution.event_bytes
         self._admitted.pop(execution, None)
         _remove(self._admitted_by_id, execution)
         self._unstarted.pop(execution, None)

@@ -18,16 +18,18 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any, Self
 
 import orjson
-from msgspec import Raw, Struct
-from msgspec.json import decode
+from msgspec import Struct
 
+from appliance.cli.json_members import split_members
 from appliance.cli.log_output import one_line
 from appliance.cli.named_files import open_named, reading
 from appliance.cli.record_checks import (
     MAX_SHOWN_CHARS,
     check_record_counts,
+    check_record_values,
     check_totals,
     check_value_count,
+    describe,
     find_invalid,
 )
 from appliance.errors import Invalid, StartFailed
@@ -307,14 +309,22 @@ def _decode_state(state: bytes, store_format: int) -> dict[str, Any]:
     for an invalid record."""
     try:
         check_value_count(state)
-        check_record_counts(decode(state, type=dict[str, Raw]))
-        values = _migrated(orjson.loads(state), store_format)
+        check_record_counts(key for key, _ in split_members(state))
+        values = _migrated({key: _decode_record(key, record) for key, record in split_members(state)}, store_format)
         for fault in find_invalid(values).values():
             raise _Refused(f"contains an invalid record ({fault})")
         check_totals(values)
     except Invalid as error:
         raise _Refused(f"contains {error}") from None
     return values
+
+
+def _decode_record(key: str, record: bytes) -> Any:
+    try:
+        check_record_values(record)
+    except Invalid as error:
+        raise _Refused(f"contains an invalid record ({describe(key, error)})") from None
+    return orjson.loads(record)
 
 
 def _migrated(values: dict[str, Any], store_format: int) -> dict[str, Any]:

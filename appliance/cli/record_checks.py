@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
+
+import orjson
 
 from appliance.api.keyring import KEY_BODY, MAX_KEYS
 from appliance.api.routes.devices import ALIAS_BODY, ASSIGNMENT_BODY, NAME_BODY
@@ -15,7 +17,7 @@ from appliance.api.routes.variables import VARIABLE_BODY
 from appliance.automations.automation_states import read_states, read_switches
 from appliance.automations.change_times import read_change_times
 from appliance.automations.names.name_watcher import read_past, read_removed
-from appliance.automations.timers import check_timer, read_timers
+from appliance.automations.timers import MAX_BYTES_IN_ALL, MAX_TIMERS, check_timer, read_timers
 from appliance.automations.variables import (
     MAX_TOTAL_BYTES,
     MAX_VARIABLES,
@@ -82,10 +84,17 @@ MAX_RECORDS = 100_000
 MAX_VALUES = 1_000_000
 """Maximum number of JSON values in the records of a backup, so that decoding them needs little memory."""
 
+MAX_RECORD_VALUES = 200_000
+"""Maximum number of JSON values in one record."""
+
+DEVICES_AT_ONCE = 1000
+"""Number of devices that are decoded together, so that checking them needs little memory."""
+
 _MAX_COUNTS = (
     (ROOM_PREFIX, "rooms", MAX_ROOMS),
     (GROUP_PREFIX, "groups", MAX_GROUPS),
     (KEY_PREFIX, "API keys", MAX_KEYS),
+    (TIMER_PREFIX, "timers", MAX_TIMERS),
 )
 """The limits of the API for the number of records, by key prefix."""
 
@@ -120,29 +129,43 @@ def check_record(key: str, value: Any) -> None:
         identifier(id_)
     if prefix in _CHECKS:
         _CHECKS[prefix](id_, value)
+    check_record_values(orjson.dumps(value))
 
 
 def check_value_count(state: bytes) -> None:
     """Raise `Invalid` if this JSON can contain too many values. A comma in a string counts as a value."""
-    _check_count(sum(map(state.count, (b",", b"[", b"{"))), "values", MAX_VALUES)
+    _check_count(_count_values(state), "values", MAX_VALUES)
 
 
-def check_record_counts(keys: Collection[str]) -> None:
+def check_record_values(record: bytes) -> None:
+    """Raise `Invalid` if the JSON of one record can contain too many values."""
+    if (count := _count_values(record)) > MAX_RECORD_VALUES:
+        raise Invalid(f"{count:,} values, but a record can have at most {MAX_RECORD_VALUES:,}")
+
+
+def _count_values(encoded: bytes) -> int:
+    return sum(map(encoded.count, (b",", b"[", b"{")))
+
+
+def check_record_counts(keys: Iterable[str]) -> None:
     """Raise `Invalid` if a home cannot have this number of records."""
     counts = Counter(key[: key.find("/") + 1] for key in keys)
     for prefix, kind, limit in _MAX_COUNTS:
         _check_count(counts[prefix], kind, limit)
-    _check_count(len(keys), "records", MAX_RECORDS)
+    _check_count(counts.total(), "records", MAX_RECORDS)
 
 
 def check_totals(values: Mapping[str, Any]) -> None:
-    """Raise `Invalid` if the groups have too many members, or if there are too many or too large variables."""
-    sizes = variable_sizes(_Records(values))
+    """Raise `Invalid` if the groups have too many members, if there are too many or too large variables, or if the
+    payloads of timers are too large."""
+    records = _Records(values)
+    sizes, payloads = variable_sizes(records), [each.payload for each in read_timers(records).values()]
     groups = [value for key, value in values.items() if key.startswith(GROUP_PREFIX) and isinstance(value, dict)]
     members = [group["members"] for group in groups if isinstance(group.get("members"), list)]
     _check_count(len(sizes), "variables", MAX_VARIABLES)
     _check_count(sum(sizes.values()), "bytes of variables", MAX_TOTAL_BYTES)
     _check_count(sum(map(len, members)), "members of groups", MAX_MEMBERS)
+    _check_count(sum(map(len, payloads)), "bytes of timers", MAX_BYTES_IN_ALL)
 
 
 def _check_count(count: int, kind: str, limit: int) -> None:
@@ -160,14 +183,14 @@ def find_invalid(values: Mapping[str, Any]) -> dict[str, str]:
 
     def note(key: str, error: Exception) -> None:
         if key in values:  # an invalid attribute has the key of no record
-            found.setdefault(key, _describe(key, error))
+            found.setdefault(key, describe(key, error))
 
     for key, value in values.items():
         try:
             check_record(key, value)
         except (LaresError, ArithmeticError, LookupError, TypeError, ValueError) as error:
             note(key, error)
-    _check_readable(_Records({key: value for key, value in values.items() if key not in found}), note)
+    _check_readable({key: value for key, value in values.items() if key not in found}, note)
     return found
 
 
@@ -181,17 +204,23 @@ class _Records:
         return [(key.removeprefix(prefix), value) for key, value in self._values.items() if key.startswith(prefix)]
 
 
-def _check_readable(document: DocumentReader, on_fault: OnFault) -> None:
+def _check_readable(values: Mapping[str, Any], on_fault: OnFault) -> None:
     """Call `on_fault` for each record that a start would ignore."""
+    document = _Records(values)
     layout = read_layout(document, on_fault)
     for device_id, room_id in layout.room_assignments.items():
         if room_id not in layout.rooms:
             on_fault(ASSIGNMENT_PREFIX + device_id, Invalid(f"room {format_value(room_id)} is unknown"))
-    read_devices(document, layout, on_fault)
+    prefixes = (DEVICE_PREFIX, STATE_PREFIX)
+    ids = list(dict.fromkeys(key.partition("/")[2] for key in values if key.startswith(prefixes)))
+    for at in range(0, len(ids), DEVICES_AT_ONCE):
+        keys = [prefix + id_ for id_ in ids[at : at + DEVICES_AT_ONCE] for prefix in prefixes]
+        read_devices(_Records({key: values[key] for key in keys if key in values}), layout, on_fault)
     for read in _READERS:
         read(document, on_fault)
 
 
-def _describe(key: str, error: Exception) -> str:
+def describe(key: str, error: Exception) -> str:
+    """Return a line with the key of an invalid record and the reason."""
     reason = f"{error} is missing" if isinstance(error, KeyError) else str(error)
     return f"{one_line(key[:MAX_SHOWN_CHARS])}: {one_line(reason[: 2 * MAX_SHOWN_CHARS])}"

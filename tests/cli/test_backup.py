@@ -26,6 +26,7 @@ import pytest
 from msgspec.structs import replace
 
 from appliance.api.keyring import MAX_KEYS
+from appliance.automations.timers import MAX_TIMERS
 from appliance.automations.variables import MAX_VARIABLES
 from appliance.cli import archive
 from appliance.cli.backup import MAX_SHOWN_RECORDS
@@ -617,6 +618,14 @@ TOO_MUCH: dict[str, tuple[dict[str, Any], str]] = {
         {f"key/{number}": KEY_RECORD for number in range(MAX_KEYS + 1)},
         "1,001 API keys, but a home can have at most 1,000",
     ),
+    "timers": (
+        {f"timer/t{number}": {"started_at": 1, "due_at": 2} for number in range(MAX_TIMERS + 1)},
+        "10,001 timers, but a home can have at most 10,000",
+    ),
+    "bytes of timers": (
+        {f"timer/t{number}": {"started_at": 1, "due_at": 2, "payload": "x" * 16_000} for number in range(66)},
+        "1,056,132 bytes of timers, but a home can have at most 1,048,576",
+    ),
     "records": (
         {f"name/a:{number}": "A" for number in range(MAX_RECORDS + 1)},
         "100,001 records, but a home can have at most 100,000",
@@ -671,6 +680,26 @@ class TestLimits:
             65,
             "lares: b contains 1,600,000 values, but a home can have at most 1,000,000; nothing was restored\n",
         )
+
+    @pytest.mark.parametrize(
+        ("records", "sentence"),
+        [
+            ({f"room/r{number}": {"name": "x"} for number in range(499_000)}, "499,000 rooms, but a home"),
+            ({f"name/a:{number}": "A" for number in range(999_000)}, "999,000 records, but a home"),
+            (
+                {"state/a:1": {"at": 1, "is": {f"a{number}": 1 for number in range(490_000)}}},
+                "an invalid record (state/a:1: 490,002 values, but a record can have at most 200,000)",
+            ),
+        ],
+        ids=["rooms", "names", "attributes"],
+    )
+    def test_records_are_counted_before_they_are_decoded(
+        self, tmp_path: Path, records: dict[str, Any], sentence: str
+    ) -> None:
+        box(tmp_path)
+        pack(tmp_path / "b", entries(state=records))
+        result = _restore_with_memory(tmp_path, kib=200_000)
+        assert result.returncode == 65 and f"contains {sentence}" in result.stderr, result.stderr
 
     def test_the_largest_number_of_records_needs_little_memory(self, tmp_path: Path) -> None:
         box(tmp_path)

@@ -13,7 +13,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from math import inf
 from time import clock_gettime, monotonic, pthread_getcpuclockid, thread_time
 
@@ -32,6 +32,10 @@ MAX_LATE_LOG_LINES = 50
 
 LONG_JOB_SECS = 0.005
 """If Lua computes for longer than this number of seconds, another thread reads the next frames."""
+
+MAX_COMPILED_BYTES, MAX_COMPILED_FILES = 40 << 10, 32
+"""The maximum size of a file whose compiled code is kept for its next run, and the maximum number of these files.
+Text and code have about the same size, so the largest files need 2.5 MiB together."""
 
 TRIM_BYTES = 1 << 20
 """If a Lua state has used more memory than this, return the memory to the machine as soon as the state ends."""
@@ -153,10 +157,13 @@ class LuaState:
     def begin(self, kind: FrameKind, parts: Sequence[bytes]) -> None:
         """Run the file in an EXECUTE, DESCRIBE, COMPILE, or CALL frame."""
         self.prepare()
-        timing, *rest = parts
-        if kind is FrameKind.CALL or (kind is FrameKind.DESCRIBE and rest[2]):
+        timing, text, name, event = parts
+        if kind is FrameKind.CALL or (kind is FrameKind.DESCRIBE and event):
             self._open_kind()
-        self._start(int(kind), *rest)
+        compiled = None
+        if kind in (FrameKind.EXECUTE, FrameKind.CALL) and len(text) <= MAX_COMPILED_BYTES:
+            compiled = compile_file(text, name)
+        self._start(int(kind), name, event, *((text, b"t") if compiled is None else (compiled, b"b")))
         self._run(timing)
 
     def _open_kind(self) -> None:
@@ -303,15 +310,32 @@ class LuaState:
 
 
 @cache
+def _compiler() -> Callable[[bytes, bytes, bool], bytes | None]:
+    """Return a Lua function that compiles a text, in a Lua state of its own. The last argument omits line numbers.
+    The function returns None if the text is not valid Lua."""
+    lua = lua54.LuaRuntime(encoding=None, register_eval=False, register_builtins=False)
+    return lua.eval(  # type: ignore[no-any-return]
+        b"function(text, name, strip) local chunk = load(text, name, 't') "
+        b"return chunk and string.dump(chunk, strip) end"
+    )
+
+
+@lru_cache(MAX_COMPILED_FILES)
+def compile_file(text: bytes, name: bytes) -> bytes | None:
+    """Return the compiled file, or None if the file is not valid Lua."""
+    return _compiler()(text, b"@" + name, False)
+
+
+@cache
 def prelude() -> tuple[bytes, bytes]:
     """Return the compiled prelude, and the compiled code that only adapter kinds need. The compiled code has no
     line numbers, so that the prelude can recognise its own stack frames."""
     *texts, kind = [_read(f"{_FOLDER}/{part}.lua") for part in (*PRELUDE, "kind")]
     *parts, driver = [f"(function(...)\n{text}\nend)(lares);" for text in texts]
-    lua = lua54.LuaRuntime(encoding=None, register_eval=False, register_builtins=False)
-    compile_ = lua.eval(b"function(source) return string.dump(assert(load(source, '=prelude', 't')), true) end")
     whole = f"local lares = ...\nlares.methods = {methods_in_lua()}\n{''.join(parts)}\nreturn lares, {driver}"
-    return compile_(whole.encode()), compile_(kind.encode())
+    compiled, compiled_kind = [_compiler()(each.encode(), b"=prelude", True) for each in (whole, kind)]
+    assert compiled is not None and compiled_kind is not None
+    return compiled, compiled_kind
 
 
 def _refuse(*_: object) -> str:

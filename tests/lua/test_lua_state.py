@@ -48,3 +48,20 @@ def test_an_execution_that_is_stopped_before_its_first_request_sends_no_request(
     execution.begin(FrameKind.EXECUTE, (NOW, TEXT, b"x.lua", b""))
     [frame] = Decoder().feed(b"".join(sent))
     assert (frame.kind, frame.parts[0][0]) == (FrameKind.STOPPED, Reason.BACKSTOP)
+
+
+@each_row(
+    ("text", "message"),
+    (
+        (b"return {execute = function()\n  error('no')\nend}", b"x.lua:2: no"),
+        (b"return {execute = function()\n  end end}", b"x.lua:2: '}' expected (to close '{' at line 1) near 'end'"),
+        (b"\x1bLua", b"attempt to load a binary chunk (mode is 't')"),
+    ),
+)
+def test_a_later_run_of_a_file_has_the_same_error(text: bytes, message: bytes) -> None:
+    for _ in range(2):  # the second run uses the compiled code of the first run
+        sent: list[bytes] = []
+        execution = LuaState(1 << 24, sent.append, lambda _: None, lambda *_: None)
+        execution.begin(FrameKind.EXECUTE, (NOW, text, b"x.lua", b""))
+        [frame] = Decoder().feed(b"".join(sent))
+        assert (frame.kind, frame.parts[0]) == (FrameKind.FAILED, message)

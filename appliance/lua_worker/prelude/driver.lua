@@ -25,30 +25,30 @@ local function enter(run, name)
   lares.poll(began)
 end
 
-local function definition_of(text, name)
-  local definition = lares.compile(text, name)()
+local function definition_of(text, name, mode)
+  local definition = lares.compile(text, name, mode)()
   if type(definition) ~= 'table' then
     error('must return a table, not ' .. (definition == nil and 'nothing' or 'a ' .. type(definition)), 0)
   end
   return definition
 end
 
-local function execute(text, name, event)
-  local run = definition_of(text, name).execute
+local function execute(text, name, mode, event)
+  local run = definition_of(text, name, mode).execute
   if type(run) ~= 'function' then error('execute must be a function, not ' .. type(run), 0) end
   enter(run, name)
   if event ~= '' then run(lares.ctx, lares.decode(event)) else run(lares.ctx) end
 end
 
-local function describe(text, name)
-  local description, fault = lares.encode(definition_of(text, name), 'the returned table', true)
+local function describe(text, name, mode)
+  local description, fault = lares.encode(definition_of(text, name, mode), 'the returned table', true)
   return description or error(fault, 0)
 end
 
 -- Run a function of an adapter kind. Return the function's result and ctx.memory as JSON.
-local function call(text, name, given)
+local function call(text, name, mode, given)
   local job = lares.decode(given)
-  local definition, path = definition_of(text, name), concat(job.path, '.')
+  local definition, path = definition_of(text, name, mode), concat(job.path, '.')
   local run = definition
   for index = 1, #job.path do run = type(run) == 'table' and run[job.path[index]] or nil end
   if type(run) == 'table' then run = run.run end
@@ -59,10 +59,11 @@ end
 
 local BODIES = {[COMPILE] = lares.compile, [DESCRIBE] = describe, [CALL] = call}
 
-local function start(kind, text, name, event)
+-- The mode is 't' for a text, and 'b' for a file that the worker has compiled.
+local function start(kind, name, event, text, mode)
   local body = BODIES[kind] or execute
   lares.main = create(function()
-    local result = body(text, name, event)
+    local result = body(text, name, mode, event)
     return type(result) == 'string' and result or ''
   end)
   lares.watch(lares.main)

@@ -41,9 +41,10 @@ function environment.load(...)
   return lares.load(environment, ...)
 end
 
--- Compile a file from the hub. Raise an error with the file and the line.
-function lares.compile(text, name)
-  local chunk, fault = raw_load(text, '@' .. name, 't', environment)
+-- Load a file from the hub. The mode is 't' for a text, and 'b' for compiled code. Raise an error with the file and
+-- the line.
+function lares.compile(text, name, mode)
+  local chunk, fault = raw_load(text, '@' .. name, mode, environment)
   if chunk then return chunk end
   caught(false, fault)
   error(fault, 0)
@@ -79,7 +80,7 @@ function environment.require(name)
   if circle then raise('circular require: ' .. circle) end
   lares.check()
   local text, file = lares.request('require', name)
-  local chunk = lares.compile(text, file)
+  local chunk = lares.compile(text, file, 't')
   chain[#chain + 1] = name
   return finish(name, lares.raw_pcall(chunk, name, file))
 end

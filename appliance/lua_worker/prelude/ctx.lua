@@ -3,7 +3,8 @@
 local lares = ...
 local type, tostring, rawequal, sub = type, tostring, rawequal, string.sub
 local running, yield, is_yieldable = coroutine.running, coroutine.yield, coroutine.isyieldable
-local encoded, decode, raise, position_at = lares.encoded, lares.decode, lares.raise, lares.position_at
+local encode, encoded, decode = lares.encode, lares.encoded, lares.decode
+local raise, position_at = lares.raise, lares.position_at
 local ask, take, limit = lares.ask, lares.take, lares.limit
 
 local MAX_LOG_BYTES = 8192  -- maximum bytes of a log message, and of its fields
@@ -47,13 +48,18 @@ local function check_argument(value, expected, number, name)
   raise('bad argument #' .. number .. ' to ctx:' .. name .. ' (' .. kind .. ' expected, got ' .. type(value) .. ')')
 end
 
+local function encoded_argument(value, number, name)
+  if value == nil then return 'null' end
+  local text, fault = encode(value, '')
+  return text or raise('ctx:' .. name .. ': argument #' .. number .. fault)
+end
+
 local function call(name, method, first, second, third)
   check_argument(first, method[1], 1, name)
   check_argument(second, method[2], 2, name)
   check_argument(third, method[3], 3, name)
-  local what = 'ctx:' .. name
-  local arguments = '[' .. encoded(first, what .. ': argument #1') .. ',' .. encoded(second, what .. ': argument #2')
-    .. ',' .. encoded(third, what .. ': argument #3') .. ']'
+  local arguments = '[' .. encoded_argument(first, 1, name) .. ',' .. encoded_argument(second, 2, name)
+    .. ',' .. encoded_argument(third, 3, name) .. ']'
   if name == 'sleep' and first >= 1 then collectgarbage('collect') end    -- free memory, because the state remains during the sleep
   local answer = decode(lares.request(name, arguments))
   if answer == nil and method.absent then lares.absent = method.absent .. " '" .. sub(first, 1, 100) .. "'" end

@@ -12,7 +12,6 @@ import queue
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from functools import cache, lru_cache, partial
 from math import inf
 from time import clock_gettime, monotonic, pthread_getcpuclockid, thread_time
@@ -188,8 +187,10 @@ class LuaState:
         """Measure and return the processor time of Lua. Any thread may call this method."""
         if (measure := self._cpu_clock) is not None:
             clock, offset = measure
-            with suppress(OSError):  # the thread has ended
+            try:
                 self.cpu_secs = offset + clock_gettime(clock)
+            except OSError:  # the thread has ended
+                return self.cpu_secs
         return self.cpu_secs
 
     def instant(self) -> int:

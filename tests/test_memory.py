@@ -21,6 +21,8 @@ from appliance.automations.names.name_watcher import MAX_PAST_BYTES
 from appliance.automations.timers import MAX_BYTES_IN_ALL
 from appliance.automations.variables import MAX_TOTAL_BYTES
 from appliance.cli.process.garbage import (
+    CHECK_AGAIN_SECS,
+    CHECK_SECS,
     COLLECTION_THRESHOLDS,
     DEVICES_PER_EXCLUSION,
     FILES_PER_EXCLUSION,
@@ -143,6 +145,33 @@ def test_returning_memory_continues_until_it_is_cancelled() -> None:
 
     assert resident_bytes() > 1 << 20
     assert run(work())
+
+
+def test_checks_of_the_memory_follow_soon_until_all_is_packed() -> None:
+    checks: list[float] = []
+
+    async def work() -> None:
+        clock = VirtualClock()
+
+        async def pack() -> bool:
+            checks.append(clock.monotonic() - began)
+            return len(checks) in (2, 3)
+
+        began = clock.monotonic()
+        returning = asyncio.get_running_loop().create_task(return_unused(clock, pack))
+        await clock.advance(3 * CHECK_SECS + 2 * CHECK_AGAIN_SECS, sleepers=1)
+        returning.cancel()
+        await asyncio.wait({returning})
+
+    run(work())
+    soon = 2 * CHECK_SECS + CHECK_AGAIN_SECS
+    assert checks == [
+        CHECK_SECS,
+        2 * CHECK_SECS,
+        soon,
+        soon + CHECK_AGAIN_SECS,
+        3 * CHECK_SECS + 2 * CHECK_AGAIN_SECS,
+    ]
 
 
 def test_objects_from_before_and_after_malloc_are_freed_and_enlarged() -> None:

@@ -31,6 +31,10 @@ FILES_PER_EXCLUSION = 1000
 CHECK_SECS = 10.0
 """Seconds between two checks of the process's memory."""
 
+CHECK_AGAIN_SECS = 2.0
+"""The same after a check that packed objects, because the next checks pack the remaining ones. All of them must end
+within 30 seconds of a flood."""
+
 MAX_COLLECTED = 30_000
 """Maximum number of objects in an additional collection, so that the collection does not block the loop."""
 
@@ -79,10 +83,11 @@ async def return_unused(clock: Clock, pack: Callable[[], Awaitable[bool]]) -> No
     `pack` packs the small objects that remain after a burst of requests, and returns whether there were any such
     objects.
     """
-    least = resident_bytes()
+    least, has_packed = resident_bytes(), False
     while True:
-        await clock.sleep(CHECK_SECS)
-        if await pack() and sum(len(gc.get_objects(each)) for each in range(3)) < MAX_COLLECTED:
+        await clock.sleep(CHECK_AGAIN_SECS if has_packed else CHECK_SECS)
+        has_packed = await pack()
+        if has_packed and sum(len(gc.get_objects(each)) for each in range(3)) < MAX_COLLECTED:
             gc.collect()  # this collection also empties Python's free lists, whose tuples keep pages in use
         if resident_bytes() > least + GROWTH_BYTES:
             # the cache refers to up to 4,096 names that C code has created, such as copies of `utcoffset`; each name

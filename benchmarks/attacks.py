@@ -39,6 +39,7 @@ FLOOD_SECS = float(os.environ.get("FLOOD_SECS", "60"))
 REST_SECS = 30.0
 """Within this number of seconds after a flood, the hub must return the memory."""
 
+BROKER_DEVICES, BROKER_SETTLE_SECS = 2_000, 25.0
 PAUSE_SECS = 0.01
 MAX_WAIT_MS, MAX_GAINED_MB, MAX_STOP_SECS = 50, 10, 5
 WAIT, GAINED = "GET /health, p99", f"memory gained {REST_SECS:g} s later"
@@ -203,6 +204,44 @@ async def announce_devices(attack: Attack) -> None:
             await asyncio.to_thread(ask, attack.port, "DELETE", "/files/sections/flooded")
 
 
+async def lose_broker(attack: Attack) -> None:
+    """Act as a broker with 2,000 devices that sends their states without end, and that disappears when the flood
+    ends. Count the states."""
+    readers: set[asyncio.Task[None]] = set()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(OSError, asyncio.IncompleteReadError):
+            await mqtt_broker.read_packet(reader)
+            writer.write(mqtt_broker.packet(mqtt_broker.CONNACK, b"\0\0"))
+            readers.add(asyncio.create_task(_acknowledge(reader, writer)))
+            writer.write(b"".join(_announcement(number) for number in range(BROKER_DEVICES)))
+            await asyncio.sleep(BROKER_SETTLE_SECS / 2)
+            writer.write(b"".join(_state(number) for number in range(BROKER_DEVICES)))
+            sent = 0
+            while attack.continues or not sent:
+                if attack.continues:
+                    writer.write(b"".join(_state(sent + each) for each in range(100)))
+                    await writer.drain()
+                    attack.count(100)
+                    sent += 100
+                else:
+                    await asyncio.sleep(0.02)
+        writer.transport.abort()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", attack.server_port):
+        await attack.begin()
+        while attack.continues:  # noqa: ASYNC110 - another process deletes the file
+            await asyncio.sleep(0.02)
+        for each in readers:
+            each.cancel()
+    await attack.begin()
+
+
+def _state(number: int) -> bytes:
+    topic = mqtt_broker.text(f"f/{number % BROKER_DEVICES}")
+    return mqtt_broker.packet(mqtt_broker.PUBLISH, topic, f"{number:<400}".encode())
+
+
 def _announcement(number: int) -> bytes:
     config = {"state_topic": f"f/{number}", "device": {"ids": [f"f{number}"]}, "unique_id": f"u{number}",
               "value_template": "{{ value }}"}  # fmt: skip
@@ -254,12 +293,14 @@ async def _run(flood: Flood, attack: Attack) -> None:
 
 
 class Flood(Struct, frozen=True):
-    """A flood, and the hub configuration for the flood. If the flood needs a server, the server runs all the time."""
+    """A flood, and the hub configuration for the flood. If the flood needs a server, the server runs all the time.
+    The flood begins `settle_secs` after the hub's start."""
 
     label: str
     run: Flooding
     config: str = ""
     is_server: bool = False
+    settle_secs: float = 3.0
 
 
 def _at_once(first: bytes, stay_secs: float = 0.2, pause_secs: float = 1.1) -> Flooding:
@@ -292,6 +333,13 @@ FLOODS: Mapping[str, Flood] = {
         announce_devices,
         '[adapters.mqtt]\nhost = "127.0.0.1"\nport = PORT\n',
         is_server=True,
+    ),
+    "lost": Flood(
+        "states over MQTT, then no broker",
+        lose_broker,
+        '[adapters.mqtt]\nhost = "127.0.0.1"\nport = PORT\n',
+        is_server=True,
+        settle_secs=BROKER_SETTLE_SECS,
     ),
     "nodes": Flood(
         "nodes of a Matter server",
@@ -339,7 +387,7 @@ def _measure(name: str, flood: Flood, folder: Path) -> Iterator[Sample]:
                 time.sleep(0.02)
             with hub(flood.config.replace("PORT", str(port)), folder=folder, port=hub_port) as home:
                 wait_until_ready(home.port)
-                _ask_while(home, 3.0)
+                _ask_while(home, flood.settle_secs)
                 before = home.resident_mb()
                 go.touch()
                 waits, peak = _ask_while(home, FLOOD_SECS)

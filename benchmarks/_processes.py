@@ -135,7 +135,9 @@ def environment() -> dict[str, str]:
 def peer(name: str, *arguments: str, given: bytes = b"") -> Iterator[Sequence[int]]:
     """Run a server of `_peers.py` in a separate process inside the `with` block, and yield the server's ports."""
     command = [sys.executable, "-m", "benchmarks._peers", name, *arguments]
-    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+    with subprocess.Popen(
+        command, cwd=ROOT, env=environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
         assert process.stdin is not None and process.stdout is not None
         try:
             process.stdin.write(given)

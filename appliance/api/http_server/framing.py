@@ -19,7 +19,7 @@ _QUOTED = rb'"(?:[\t !#-\[\]-~\x80-\xff]|\\[\t -~\x80-\xff])*"'
 _EXTENSION = rb"[ \t]*;[ \t]*%b(?:[ \t]*=[ \t]*(?:%b|%b))?" % (_TOKEN, _TOKEN, _QUOTED)
 _CHUNK = re.compile(rb"([0-9A-Fa-f]{1,15})(?:%b)*" % _EXTENSION)
 _TOKEN_TEXT = _TOKEN.decode()
-_LENGTH = re.compile(r"0*([0-9]*)")
+_LENGTH = re.compile(r"[0-9]+")
 _CODINGS = re.compile(rf"{_TOKEN_TEXT}(?:[ \t]*,[ \t]*{_TOKEN_TEXT})*")
 _HOST = re.compile(r"[-A-Za-z0-9._~%!$&'()*+,;=:\[\]]*")
 
@@ -172,11 +172,10 @@ def _parse_framing(headers: Header, version: str) -> tuple[bool, int | None]:
         return True, None
     if not lengths:
         return False, 0
-    match = _LENGTH.fullmatch(lengths[0])
-    if match is None or not lengths[0]:
+    if _LENGTH.fullmatch(lengths[0]) is None:
         raise BadRequest("the Content-Length is malformed")
     # 19 digits exceed every limit of a body, and Python does not convert thousands of digits
-    return True, int(match[1][:19] or "0")
+    return True, int(lengths[0].lstrip("0")[:19] or "0")
 
 
 def _check_coding(stated: str) -> None:

@@ -199,7 +199,6 @@ async def test_reading_and_logging_do_not_restart_the_running_time(call: str) ->
 SPIN = "local until_ = os.clock() + 0.06 while os.clock() < until_ do end "
 
 
-@pytest.mark.slow
 async def test_a_limit_of_real_time_does_not_claim_processor_time() -> None:
     async with open_pool(RunLimits(max_cpu_secs=0.05)) as pool:
         sentence = r"ran for 0\.5 s without waiting, because the machine is busy or the script mostly reads and was "
@@ -207,6 +206,7 @@ async def test_a_limit_of_real_time_does_not_claim_processor_time() -> None:
             await run(pool, "while true do ctx:get_device('x') end", Notes(lambda *_: asyncio.sleep(0.1)))
 
 
+@pytest.mark.slow
 async def test_each_call_that_waits_begins_the_running_time_again() -> None:
     async with open_pool(RunLimits(max_cpu_secs=1.0)) as pool:
         notes = await run(pool, f"for _ = 1, 60 do {SPIN.replace('0.06', '0.02')} ctx:command('x', {{}}) end")

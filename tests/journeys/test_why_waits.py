@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from tests.cli.commands import LOOPBACK
@@ -41,6 +42,20 @@ async def test_why_names_the_wait_and_an_unreachable_device(tmp_path: Path) -> N
         assert "'front' matches; the automation runs at 20" in await summary("wait")
         app.hub.registry.set_state("virtual", "offline")
         assert "it is offline now (`lares why virtual:door`)" in await summary("other")
+
+
+async def test_why_shortens_long_lists(tmp_path: Path) -> None:
+    ids = ", ".join(f'"v:{number}"' for number in range(1_000))
+    trigger = f'{{ type = "device_state_change", device_id = {{ {ids} }}, attribute = "contact" }}'
+    triggers = ", ".join([trigger] * 17)
+    text = f'return {{ id = "all", name = "All", triggers = {{ {triggers} }}, execute = function(ctx) end }}'
+    root = write(tmp_path, {"automations/all.lua": text})
+    async with open_app(root=root) as app:
+        answer = await app.get("/why?id=all")
+        stated = answer.json["automation"]["triggers"][0]
+        assert stated["device_id"] == [f"v:{number}" for number in range(50)]
+        assert stated["device_count"] == 1_000
+        assert len(json.dumps(answer.json)) < 50_000
 
 
 async def test_a_scene_and_an_automation_with_one_id_and_name_are_not_ambiguous(tmp_path: Path) -> None:

@@ -33,10 +33,12 @@ const wanted = (fields, told) => Object.entries(SIGNS).filter(([name]) => name i
 const inDays = (what, days = []) => [what, days.length && listOf(days.map(weekday))].filter(Boolean).join(", ");
 const lasting = (what, secs) => (secs ? t("trigger.lasting", { what, duration: duration(secs) }) : what);
 
-function whoOf({ device_id: ids, room_id: room, group_id: group }) {
+function whoOf({ device_id: given, device_count: count, room_id: room, group_id: group }) {
 	if (room) return t("trigger.room", { name: nameIn("rooms", room) });
 	if (group) return t("trigger.group", { name: nameIn("groups", group) });
-	return ids ? listOf([ids].flat().map((id) => nameOf(deviceOf(id)))) : t("trigger.any_device");
+	const ids = [given ?? []].flat();
+	const more = count > ids.length ? [`+${count - ids.length}`] : [];
+	return given ? listOf([...ids.map((id) => nameOf(deviceOf(id))), ...more]) : t("trigger.any_device");
 }
 
 // A condition about an attribute of a device.

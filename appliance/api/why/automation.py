@@ -8,13 +8,14 @@ from datetime import datetime
 from typing import Any
 
 from appliance.api.why.executions import describe_executions, describe_file, list_decisions
-from appliance.api.why.explanation import ONE, Explanation, list_safe_mode, word_for
+from appliance.api.why.explanation import MAX_LISTED, ONE, Explanation, list_safe_mode, shorten, word_for
 from appliance.automations.automations import NOT_YET_ON, View
 from appliance.automations.conditions.base import Condition
 from appliance.automations.conditions.combine import Combination
 from appliance.automations.environment import Environment
 from appliance.automations.names.home_names import HomeNames
 from appliance.automations.stated_fields import state_fields
+from appliance.automations.triggers.base import Trigger
 from appliance.clock import timestamp
 from appliance.hub import Hub
 
@@ -34,10 +35,10 @@ async def explain_automation(hub: Hub, id_: str, known: HomeNames) -> Explanatio
     pending = automations.due_times.list_waits(id_)
     waits = [*definition.explain(hub.environment, instant, is_waiting=bool(pending))]
     words = ((word_for(hub, each), timestamp(at)) for each, at in pending)
-    waits += [f"'{word}' matches; the automation runs at {at} if '{word}' still matches then" for word, at in words]
+    ends = [f"'{word}' matches; the automation runs at {at} if '{word}' still matches then" for word, at in words]
     now = describe_executions(hub, id_)
     faults = await asyncio.to_thread(lambda: [*known.faults_of(file), *known.inspect(file.source)])
-    wrong = [fault.message for fault in faults]
+    wrong = shorten([fault.message for fault in faults])
     as_it_was = [*list_safe_mode(hub), *await describe_file(automations.catalog, file)]
     if definition.needs_clock() and (reason := trust.distrust_reason()) is not None:
         as_it_was.append(reason)
@@ -47,14 +48,23 @@ async def explain_automation(hub: Hub, id_: str, known: HomeNames) -> Explanatio
     return Explanation(
         kind="automation",
         id=id_,
-        summary=[*as_it_was, *now, *idle, *missed, *waits, *wrong],
+        summary=[*as_it_was, *now, *idle, *missed, *shorten(waits), *shorten(ends), *wrong],
         decisions=await list_decisions(hub, "automation", id_),
         automation={
-            "triggers": [state_fields(trigger) for trigger in definition.triggers],
+            "triggers": [_state(trigger) for trigger in definition.triggers],
             "conditions": _state_conditions(definition.conditions, hub.environment, instant),
             "notes": [*as_it_was, *missed, *wrong],
         },
     )
+
+
+def _state(thing: Trigger | Condition) -> dict[str, Any]:
+    """Return the fields. Shorten a long list of device ids, and add the number of ids as `device_count`."""
+    fields: dict[str, Any] = state_fields(thing)
+    ids = fields.get("device_id")
+    if isinstance(ids, list) and len(ids) > MAX_LISTED:
+        fields |= {"device_id": ids[:MAX_LISTED], "device_count": len(ids)}
+    return fields
 
 
 def _state_conditions(
@@ -63,7 +73,7 @@ def _state_conditions(
     """Return the fields of each condition, and whether it holds now."""
     stated = []
     for each in conditions:
-        fields = {**state_fields(each), "holds": each.evaluate(environment, instant).holds is True}
+        fields = {**_state(each), "holds": each.evaluate(environment, instant).holds is True}
         if isinstance(each, Combination):
             fields["conditions"] = _state_conditions(each.conditions, environment, instant)
         stated.append(fields)

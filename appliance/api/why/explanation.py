@@ -12,6 +12,9 @@ from appliance.hub import Hub
 
 MAX_DECISIONS = 10
 
+MAX_LISTED = 50
+"""Maximum number of listed device ids, and of sentences about the same subject."""
+
 ONE, LATEST = Period(limit=1), Period(limit=MAX_DECISIONS)
 
 HOW_TO_LOAD = "correct the errors that `lares check` lists, then run `lares reload`"
@@ -33,6 +36,12 @@ class Explanation(Struct, frozen=True, kw_only=True):
     summary: Sequence[str]
     decisions: Sequence[Decision] = ()
     automation: dict[str, Any] | None = None
+
+
+def shorten(sentences: Sequence[str]) -> list[str]:
+    """Return the first `MAX_LISTED` sentences, and the number of further ones."""
+    more = len(sentences) - MAX_LISTED
+    return [*sentences[:MAX_LISTED], *([f"{more} more of these"] if more > 0 else [])]
 
 
 def list_safe_mode(hub: Hub) -> list[str]:

@@ -35,6 +35,9 @@ EVERY_DEVICE = "*"
 
 _DEVICE_FIELDS = ("device_id", "room_id", "group_id")
 
+MAX_DESCRIBED_IDS = 20
+"""Maximum number of device ids in a description."""
+
 
 class Devices(Struct, frozen=True, kw_only=True):
     """A trigger's devices: devices with given ids, or all present devices of a room or group. If nothing is set,
@@ -86,12 +89,16 @@ class Devices(Struct, frozen=True, kw_only=True):
             return f"a device in room '{self.room_id}'"
         if self.group_id is not None:
             return f"a device of group '{self.group_id}'"
-        return " or ".join(f"'{id_}'" for id_ in self.ids)
+        more = len(self.ids) - MAX_DESCRIBED_IDS
+        return " or ".join(
+            [*(f"'{id_}'" for id_ in self.ids[:MAX_DESCRIBED_IDS]), *([f"{more} more"] if more > 0 else [])]
+        )
 
     def describe_each(self, environment: Environment, describe: Callable[[Device], str]) -> str:
-        """Return one sentence per device in `device_id`, joined with semicolons. Omit empty sentences."""
+        """Return one sentence for each of the first devices in `device_id`, joined with semicolons. Omit empty
+        sentences."""
         sentences = []
-        for device_id in self.ids:
+        for device_id in self.ids[:MAX_DESCRIBED_IDS]:
             whose = "it" if len(self.ids) == 1 else f"'{device_id}'"
             found = environment.registry.find_devices([device_id])
             if not found:

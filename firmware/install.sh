@@ -87,7 +87,10 @@ find_python() {
 	for name in python3 python3.14 python3.13 python3.12 python3.11; do
 		PYTHON=$(command -v "$name") || continue
 		if said=$(try "$1" --version 2>&1); then
-			return
+			case $said in
+			*"lares "*) return ;;
+			esac
+			fail 65 "$1 is damaged, or not a lares.pyz; nothing was changed"
 		fi
 	done
 	fail 69 "${said#lares: }"

@@ -16,6 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
 
+from appliance.cli.archive import UNREADABLE
 from appliance.cli.named_files import open_named, reading
 from appliance.cli.owner import become_owner
 from appliance.cli.paths import HubPaths
@@ -37,6 +38,9 @@ MAX_CHECKSUM_BYTES = 4096
 
 DIGEST_CHARS = 64
 """The length of the digest at the end of each single file."""
+
+END_RECORD, END_RECORD_BYTES = b"PK\5\6", 22
+"""The start and length of the last record of a zip file without a comment."""
 
 
 def upgrade(arguments: argparse.Namespace) -> int:
@@ -87,11 +91,10 @@ def _find_target(file: str | None) -> Path:
 def _read_verified(file: Path) -> bytes:
     """Return the file's content. Raise `StartFailed` if the content does not match the checksum file, or is not a
     complete lares.pyz."""
-    checksum_file = file.with_name(f"{file.name}.sha256")
     with reading():
         with open_named(file) as stream:
             data = stream.read(MAX_FILE_BYTES)
-        stated = None
+        stated, checksum_file = None, file.with_name(f"{file.name}.sha256")
         if checksum_file.exists():
             with open_named(checksum_file) as stream:
                 stated = stream.read(MAX_CHECKSUM_BYTES).split()
@@ -109,6 +112,32 @@ def _check_archive(data: bytes, file: Path) -> None:
     if hashlib.sha256(memoryview(data)[:-DIGEST_CHARS]).hexdigest().encode() != data[-DIGEST_CHARS:]:
         message = "is damaged, or not a lares.pyz of version 0.3.0 or later; download it again"
         raise StartFailed(f"{file} {message}", os.EX_DATAERR)
+
+
+def _check_previous(previous: Path) -> None:
+    """Raise `StartFailed` if the previous version is missing or damaged."""
+    if not os.path.lexists(previous):
+        raise StartFailed(f"there is no previous version {previous}", os.EX_NOINPUT)
+    with reading(), open_named(previous) as stream:
+        data = stream.read(MAX_FILE_BYTES)
+    try:
+        if not _is_intact_old_version(data):
+            _check_archive(data, previous)
+    except StartFailed:
+        message = "is damaged, or not a lares.pyz; install a version with `lares upgrade FILE`"
+        raise StartFailed(f"{previous} {message}; nothing was changed", os.EX_DATAERR) from None
+
+
+def _is_intact_old_version(data: bytes) -> bool:
+    """Return whether this is an undamaged file of a version before 0.3.0. These files end without a digest, so the
+    checksums of the archive's members are verified."""
+    if data[-END_RECORD_BYTES:][: len(END_RECORD)] != END_RECORD:
+        return False
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            return "__main__.py" in archive.namelist() and archive.testzip() is None
+    except UNREADABLE:
+        return False
 
 
 def _read_installer(data: bytes) -> str:
@@ -136,6 +165,9 @@ def _run_installer(target: Path, data: bytes | None, held: int) -> NoReturn:
     descriptor 9, because 9 is the highest descriptor that every shell supports.
     """
     if data is None:
+        previous = _sibling_of(target, "previous")
+        _settle_older(Disk(target.parent), target, _sibling_of(target, "older"), previous)
+        _check_previous(previous)
         current = target.read_bytes()
         _check_archive(current, target)
         script, words = _read_installer(current), ["rollback"]
@@ -161,8 +193,8 @@ def _replace(arguments: argparse.Namespace, target: Path, data: bytes | None) ->
     config, data_dir = paths.find_config(), paths.find_data_dir()
     try:
         _settle_older(disk, target, older, previous)
-        if data is None and not previous.exists():
-            raise StartFailed(f"there is no previous version {previous}", os.EX_NOINPUT)
+        if data is None:
+            _check_previous(previous)
         disk.remove(new.name)
         if data is None:
             disk.link(previous.name, new.name)

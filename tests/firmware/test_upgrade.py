@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import random
 import shutil
 import signal
 import subprocess
@@ -77,6 +78,13 @@ def make_file(file: Path, version: str, *, code: int = 0, answer: str = "200 OK"
         for name in PARTS:
             archive.write(ROOT / "firmware" / name, f"firmware/{name}")
     seal(file)
+    return file
+
+
+def make_old_file(file: Path) -> Path:
+    """Write a version before 0.3.0, which ends without a digest."""
+    data = make_file(file, "0").read_bytes()[:-64]
+    file.write_bytes(data[:-2] + bytes(2))  # the length of the comment
     return file
 
 
@@ -206,6 +214,14 @@ def test_systemd_upgrades_rolls_back_and_keeps_the_running_version_if_the_other_
         assert machine.run("ls", "/opt/lares").split() == ["lares.previous.pyz", "lares.pyz"]
         machine.run("cmp", previous, "/opt/lares/lares.previous.pyz")
     assert "lares: the rollback was undone; 2 runs again" in message
+
+    for content in ("", "# hi"):
+        (machine.folder / "bad.pyz").write_text(content)
+        machine.run("cp", "bad.pyz", "/opt/lares/lares.previous.pyz")
+        for words in (["lares", "upgrade", "--rollback"], ["sh", f"{ROOT}/firmware/install.sh", "rollback"]):
+            message = machine.run(*words, code=os.EX_DATAERR)
+            assert "/opt/lares/lares.previous.pyz is damaged, or not a lares.pyz" in message
+        assert machine.running() == "2"
 
     make_file(machine.folder / "five.pyz", "5")
     assert "lares: 5 is installed" in machine.run("python3", "five.pyz", "upgrade", "five.pyz")
@@ -444,7 +460,43 @@ def test_a_wrong_file_changes_nothing(hand: Path, words: list[str], code: int, s
     assert {path: path.read_bytes() for path in hand.iterdir() if path.is_file()} == before
 
 
-@pytest.mark.parametrize("name", ["x.pyz", "nope/x.pyz", "file/x.pyz", "folder", "loop", "loop/x.pyz", "pipe"])
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "fault", ["empty", "text", "cut", "zeroed", "random", "one bit", "other archive", "old, one bit"]
+)
+def test_a_damaged_previous_version_is_not_restored(hand: Path, fault: str) -> None:
+    good = make_file(hand / "lares.previous.pyz", "0").read_bytes()
+    without_digest = make_old_file(hand / "lares.previous.pyz").read_bytes()
+    middle = len(good) // 2
+    with zipfile.ZipFile(hand / "other.zip", "w") as archive:
+        archive.writestr("x", "y")
+    content = {
+        "empty": b"",
+        "text": b"# hi\n",
+        "cut": good[:middle],
+        "zeroed": bytes(len(good)),
+        "random": random.Random(1).randbytes(len(good)),
+        "one bit": good[:middle] + bytes([good[middle] ^ 1]) + good[middle + 1 :],
+        "other archive": (hand / "other.zip").read_bytes(),
+        "old, one bit": without_digest[:300] + bytes([without_digest[300] ^ 1]) + without_digest[301:],
+    }
+    (hand / "lares.previous.pyz").write_bytes(content[fault])
+    before = {path: path.read_bytes() for path in hand.iterdir() if path.is_file()}
+    reason = "is damaged, or not a lares.pyz; install a version with `lares upgrade FILE`; nothing was changed"
+    assert by_hand(hand, "--rollback") == (os.EX_DATAERR, f"lares: {hand}/lares.previous.pyz {reason}\n")
+    assert {path: path.read_bytes() for path in hand.iterdir() if path.is_file()} == before
+
+
+@pytest.mark.slow
+def test_a_previous_version_without_a_digest_is_restored(hand: Path) -> None:
+    make_old_file(hand / "lares.previous.pyz")
+    assert by_hand(hand, "--rollback")[0] == 0
+    assert version_of(hand / "lares.pyz") == "lares 0\n"
+
+
+@pytest.mark.parametrize(
+    "name", ["/", "//", ".", "x.pyz", "nope/x.pyz", "file/x.pyz", "folder", "loop", "loop/x.pyz", "pipe"]
+)
 @pytest.mark.parametrize("is_absolute", [True, False])
 def test_the_error_names_the_whole_path(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, is_absolute: bool

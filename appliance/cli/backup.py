@@ -24,9 +24,9 @@ from appliance.cli.archive import (
 from appliance.cli.config_swap import MARKER
 from appliance.cli.configured_master_key import decode, key_of, without_key
 from appliance.cli.log_output import one_line
-from appliance.cli.named_files import reading, write_named
+from appliance.cli.named_files import check_target, reading, write_named
 from appliance.cli.owner import as_owner
-from appliance.cli.paths import HubPaths, config_folder
+from appliance.cli.paths import HubPaths, check_store, config_folder
 from appliance.cli.record_checks import find_invalid
 from appliance.cli.terminal import counted, progress, say
 from appliance.clock import Clock, timestamp
@@ -59,9 +59,11 @@ def backup(arguments: argparse.Namespace) -> int:
     paths = HubPaths.of_process(arguments)
     config, data_dir = paths.find_config(), paths.need_data_dir()
     file = Path(arguments.file)
+    check_target(file, data_dir)
     _check_target(file, config)
     with progress(f"writing {file}"):
         with as_owner(data_dir, config):
+            check_store(data_dir)
             history, secrets = not arguments.without_history, arguments.with_secrets
             made, warnings = collect(config, data_dir, has_history=history, has_secrets=secrets)
             packed = pack(made)
@@ -156,7 +158,7 @@ def _check_target(file: Path, config: Path) -> None:
     """Raise `StartFailed` if the file is in the configuration folder, because the next backup would contain this
     backup."""
     folder = config_folder(config)
-    if file.resolve().is_relative_to(folder.resolve()):
+    if folder.resolve() in file.resolve().parents:
         raise StartFailed(f"{file} is in {folder}, which is part of the backup; name another folder", os.EX_CANTCREAT)
 
 

@@ -18,15 +18,12 @@ from appliance.api.keyring import KEY_BODY, Keyring
 from appliance.cli.hub_client import HubRequest, ask, ask_or_act, open_stored
 from appliance.cli.keyring import keyring_of
 from appliance.cli.owner import become_owner
-from appliance.cli.paths import HubPaths
+from appliance.cli.paths import HubPaths, check_store
 from appliance.cli.terminal import say
 from appliance.errors import Invalid, LaresError, StartFailed
 from appliance.home.bus import Bus
 from appliance.home.texts import identifier
 from appliance.settings import Auth
-from appliance.store.disk import Disk
-from appliance.store.file_format import generations_of
-from appliance.store.lock import LOCK
 from appliance.store.stored_keys import Keys
 
 Act = Callable[[Keyring], Awaitable[Any]]
@@ -46,9 +43,8 @@ def key(arguments: argparse.Namespace) -> int:
     become_owner(data_dir)
     auth = _read_auth(paths) if arguments.do == "reset-master" else NO_AUTH
     request, act, show = _COMMANDS[arguments.do](arguments)
-    is_for_reading = arguments.do in ("list", "revoke") and os.access(data_dir, os.R_OK | os.X_OK)
-    if is_for_reading and not (generations_of(Disk(data_dir).list_names()) or (data_dir / LOCK).exists()):
-        raise StartFailed(f"there is no store in {data_dir}; `lares run` creates it", os.EX_NOINPUT)
+    if arguments.do in ("list", "revoke"):
+        check_store(data_dir)
     show(
         asyncio.run(
             ask_or_act(data_dir, lambda: ask(data_dir, request), lambda: _act_without_hub(data_dir, act, auth))

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO
 
 from appliance.cli.owner import ROOT
+from appliance.cli.single_file import running_file
 from appliance.errors import StartFailed
 from appliance.store.disk import write_file
 
@@ -65,6 +66,15 @@ def _open_named(path: Path) -> int:
         os.close(opened)
         raise OSError(errno.ELOOP, "the file has other hard links; use a copy of it", str(path))
     return opened
+
+
+def check_target(file: Path, data_dir: Path) -> None:
+    """Raise `StartFailed` if the file to write is in the data directory, or is the running program."""
+    target, program = file.resolve(), running_file()
+    if data_dir.resolve() in target.parents:
+        raise StartFailed(f"{file} is in {data_dir}, the data directory; name another folder", os.EX_CANTCREAT)
+    if program is not None and target == program.resolve():
+        raise StartFailed(f"{file} is the running program; choose another path", os.EX_CANTCREAT)
 
 
 def write_named(path: Path, data: bytes) -> None:

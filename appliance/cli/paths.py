@@ -11,6 +11,9 @@ from pathlib import Path
 from msgspec import Struct
 
 from appliance.errors import StartFailed
+from appliance.store.disk import Disk
+from appliance.store.file_format import generations_of
+from appliance.store.lock import LOCK
 
 CONFIG_FILE = Path("config") / "default.toml"
 
@@ -126,6 +129,13 @@ def config_folder(file: Path) -> Path:
             os.EX_CONFIG,
         )
     return file.parent
+
+
+def check_store(data_dir: Path) -> None:
+    """Raise `StartFailed` if this user can read the data directory, and it has no store."""
+    is_readable = os.access(data_dir, os.R_OK | os.X_OK, effective_ids=True)
+    if is_readable and not (generations_of(Disk(data_dir).list_names()) or (data_dir / LOCK).exists()):
+        raise StartFailed(f"there is no store in {data_dir}; `lares run` creates it", os.EX_NOINPUT)
 
 
 def make_data_dir(folder: Path) -> None:

@@ -160,4 +160,5 @@ def furnish(home: Path) -> None:
     for folder in (home / "config" / "scenes", home / "data"):
         folder.mkdir(parents=True)
     (home / "config" / "default.toml").write_text(LOOPBACK)
+    (home / "data" / "lock").touch()
     (home / "config" / "scenes" / "b.lua").write_text('return { id = "b", name = "B", execute = function(ctx) end }')

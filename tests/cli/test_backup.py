@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path, PurePosixPath
+from types import SimpleNamespace
 from typing import Any
 from unittest.mock import Mock
 
@@ -121,15 +122,37 @@ class TestBackup:
             ("data", 73, "lares: cannot write data: it is a folder; specify a file in it\n"),
             (".", 73, "lares: cannot write .: it is a folder; specify a file in it\n"),
             ("data/..", 73, "lares: cannot write data/..: it is a folder; specify a file in it\n"),
+            ("config", 73, "lares: cannot write config: it is a folder; specify a file in it\n"),
+            *(
+                (name, 73, f"lares: {name} is in {{0}}/data, the data directory; name another folder\n")
+                for name in ("data/b", "data/snapshot.000001.json", "data/lock", "data/history/b", "link/b")
+            ),
             ("config/b", 73, "lares: config/b is in {0}/config, which is part of the backup; name another folder\n"),
         ],
     )
     def test_an_unwritable_place_is_reported_in_a_sentence(
         self, tmp_path: Path, command: Command, place: str, code: int, sentence: str
     ) -> None:
-        before = everything(home(tmp_path))
+        (home(tmp_path) / "link").symlink_to("data")
+        before = everything(tmp_path)
         assert command(tmp_path, "backup", place) == (code, sentence.format(tmp_path))
         assert everything(tmp_path) == before
+
+    def test_the_running_program_is_not_overwritten(
+        self, tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        (home(tmp_path) / "lares.pyz").write_text("the program")
+        program = SimpleNamespace(__file__=f"{tmp_path}/lares.pyz/lares_file.py")
+        monkeypatch.setitem(sys.modules, "lares_file", program)
+        reason = "lares: lares.pyz is the running program; choose another path\n"
+        assert command(tmp_path, "backup", "lares.pyz") == (os.EX_CANTCREAT, reason)
+        assert (tmp_path / "lares.pyz").read_text() == "the program"
+
+    def test_a_folder_without_a_store_is_not_backed_up(self, tmp_path: Path, command: Command) -> None:
+        (home(tmp_path) / "other").mkdir()
+        reason = f"lares: there is no store in {tmp_path}/other; `lares run` creates it\n"
+        assert command(tmp_path, "backup", "b", "--data-dir", "other") == (os.EX_NOINPUT, reason)
+        assert not (tmp_path / "b").exists()
 
     def test_without_a_home_it_reports_this(self, tmp_path: Path, command: Command) -> None:
         (home(tmp_path) / "data").rename(tmp_path / "elsewhere")
@@ -370,7 +393,7 @@ class TestRestore:
         assert stored_values(tmp_path) == {**HOME, "counter/card": CARD}
 
     def test_a_backup_without_configuration_keeps_the_boxs_own(self, tmp_path: Path, command: Command) -> None:
-        (tmp_path / "bare" / "data").mkdir(parents=True)
+        (home(tmp_path / "bare", {}) / "config" / "default.toml").unlink()
         assert command(tmp_path / "bare", "backup", "../b")[0] == 0
         home(tmp_path, text=WAYS["section"])
         assert command(tmp_path, "restore", "b")[0] == 0

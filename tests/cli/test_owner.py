@@ -28,6 +28,7 @@ def theirs(open_folder: Path) -> Path:
     for folder in (home / "config" / "scenes", home / "data"):
         folder.mkdir(parents=True)
     (home / "config" / "default.toml").write_text(LOOPBACK)
+    (home / "data" / "lock").touch()
     give(home)
     return home
 
@@ -189,7 +190,7 @@ def test_root_gets_a_command_for_a_data_folder_that_root_owns(theirs: Path, comm
 def test_root_runs_no_hub_in_the_home_of_another_user_and_gets_a_remedy(theirs: Path, command: str) -> None:
     result = ended(theirs, command, "--data-dir", str(theirs / "data"))
     assert result.code == 77 and "run it as that user" in result.err and "setpriv --reuid=12345" in result.err
-    assert list((theirs / "data").iterdir()) == []
+    assert [path.name for path in (theirs / "data").iterdir()] == ["lock"]
 
 
 def test_init_gives_the_files_to_the_owner_of_the_folder(theirs: Path) -> None:

@@ -24,7 +24,7 @@ from appliance.adapters.lua_kinds.section_recorder import SectionRecorder
 from appliance.adapters.redaction import Redaction
 from appliance.adapters.trial_home import TrialHome
 from appliance.cli.lua_pool import open_pool_as_owner
-from appliance.cli.named_files import reading, write_private
+from appliance.cli.named_files import check_target, reading, write_private
 from appliance.cli.owner import as_owner, find_owner
 from appliance.cli.paths import HubPaths
 from appliance.cli.terminal import say
@@ -59,11 +59,24 @@ def try_adapter(arguments: argparse.Namespace) -> int:
     replay = None if arguments.replay is None else _read_recording(Path(arguments.replay))
     command = None if arguments.command_ is None else _read_command(*arguments.command_)
     if arguments.record is not None:
-        find_owner(Path(arguments.record))  # if the path is a link, fail before the first request to a device
+        _check_record(Path(arguments.record), data_dir)
     with as_owner(data_dir, file):
         section = _section_of(arguments, file, replay)
     asyncio.run(_Trial(section, arguments.record, command, replay).run(file, data_dir))
     return os.EX_OK
+
+
+def _check_record(file: Path, data_dir: Path) -> None:
+    """Raise `StartFailed` before the first request to a device if the recording cannot be written to this path, or
+    would overwrite another file."""
+    find_owner(file)
+    check_target(file, data_dir)
+    if os.path.lexists(file):
+        try:
+            _read_recording(file)
+        except StartFailed:
+            message = f"{file} exists already and is not a recording; choose another path"
+            raise StartFailed(message, os.EX_CANTCREAT) from None
 
 
 def _read_recording(file: Path) -> Any:

@@ -20,6 +20,7 @@ from aiohttp import web
 
 from appliance.adapters.simulated_device import SimulatedDevice
 from tests.adapters.lua_kinds.simulators import Tasmota
+from tests.cli.homes import everything
 from tests.fakes.lua import write
 from tests.fakes.process import ROOT
 
@@ -62,6 +63,27 @@ async def test_a_poll_and_a_command_are_shown_recorded_and_replayed(tmp_path: Pa
 
     code, output = await lares(tmp_path, "try-adapter", "tasmota_http", "--replay", "it.json")
     assert code == 0 and "tasmota_http:relay:1" in output, output
+    async with Tasmota() as vendor:
+        url = ("--set", f"base_url={vendor.url}")
+        code, output = await lares(tmp_path, "try-adapter", "tasmota_http", *url, "--record", "it.json")
+    assert code == 0 and (tmp_path / "it.json").read_text() != recording, "a recording can be replaced"
+
+
+@pytest.mark.slow
+async def test_a_recording_overwrites_no_other_file(tmp_path: Path) -> None:
+    write(tmp_path, {"default.toml": "", "adapters/mine.lua": "return {}"})
+    (tmp_path / "data").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    before = everything(tmp_path)
+    for name in ("config/default.toml", "config/adapters/mine.lua", "pipe", "folder", "/dev/null", "data/x"):
+        code, output = await lares(tmp_path, "try-adapter", "shelly", "--set", "base_url=http://x", "--record", name)
+        assert code == os.EX_CANTCREAT and output.startswith(f"lares: {name} "), output
+        reason = (
+            "the data directory" if name == "data/x" else "exists already and is not a recording; choose another path"
+        )
+        assert reason in output
+    assert everything(tmp_path) == before
 
 
 SECRETS: dict[str, Any] = {"api_key": 'k"9/é &f3a', "token": "tok+77/=x1", "pin": 987654}

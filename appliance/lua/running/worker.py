@@ -60,8 +60,8 @@ _Unsent = tuple[LuaRun, FrameKind, tuple[bytes, ...]]
 class Worker(asyncio.BufferedProtocol):
     """One worker process, from its start to its end.
 
-    Before the process is killed, `on_stuck` receives the files that could not be stopped. `on_ready` receives the
-    missing protections of the sandbox.
+    `on_stuck` receives the files that could not be stopped. `on_ready` receives the missing protections of the
+    sandbox.
 
     - `_runs`: the runs by number, until Lua has ended.
     - `_running`: the runs whose Lua runs now.

@@ -43,6 +43,7 @@ log = logging.getLogger("automations")
 _KINDS: tuple[type[events.Event], ...] = (
     events.AttributesFirstReported,
     events.DeviceStateChanged,
+    events.DoubtfulValuesRepeated,
     events.DeviceEvent,
     events.DeviceRemoved,
     *SUBJECTS,
@@ -223,6 +224,8 @@ class Engine:
         if isinstance(event, events.AttributesFirstReported):
             self._resume_waits(event.device, event.attributes)
             return
+        if isinstance(event, events.DoubtfulValuesRepeated):
+            event = _repetition(event.device, event.attributes)
         if isinstance(event, events.DeviceRemoved):
             for active in self._waits.of(event.device_id):
                 (self._waits.drop if event.is_kept else self._waits.end)(active, event.device_id)
@@ -271,6 +274,13 @@ def _change(before: Device, after: Device) -> events.DeviceStateChanged:
     """Return the event that the registry publishes for this change of a virtual device."""
     changed = frozenset(name for name, value in after.attributes.items() if before.attributes.get(name) != value)
     return events.DeviceStateChanged(device=after, previous=before, changed=changed)
+
+
+def _repetition(device: Device, attributes: frozenset[str]) -> events.DeviceStateChanged:
+    """Return the event for attributes that may have changed and changed back."""
+    return events.DeviceStateChanged(
+        device=device, previous=device, changed=attributes, baseline=attributes, doubtful=attributes
+    )
 
 
 def _waiting_trigger(active: ActiveTrigger) -> DeviceTrigger | None:

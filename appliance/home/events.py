@@ -28,6 +28,9 @@ class DeviceStateChanged(Event, frozen=True, kw_only=True):
     changed: frozenset[str]
     baseline: frozenset[str] = frozenset()
     """Changed attributes that a poll or a retained message reported for the first time since the hub's start."""
+    doubtful: frozenset[str] = frozenset()
+    """Changed attributes with their first value since the hub's start, if the previous hub was killed. The device may
+    have changed several times since its stored value."""
 
     @property
     def new_values(self) -> Mapping[str, Value]:
@@ -48,6 +51,14 @@ class DeviceStateChanged(Event, frozen=True, kw_only=True):
 class AttributesFirstReported(Event, frozen=True, kw_only=True):
     """A restored device reports these attributes for the first time since the hub's start. Internal. The bus
     publishes this event before the change that the same observation causes."""
+
+    device: Device
+    attributes: frozenset[str]
+
+
+class DoubtfulValuesRepeated(Event, frozen=True, kw_only=True):
+    """After a power cut or a kill, the device reports the stored values of these attributes. In between, the values
+    may have changed and changed back. Internal."""
 
     device: Device
     attributes: frozenset[str]

@@ -28,27 +28,47 @@ class Sent(NamedTuple):
 NOTHING_SENT = Sent()
 
 
+class Noted(NamedTuple):
+    """The attributes of a report that follow stored values.
+
+    - `first`: the device reports them for the first time since the hub's start.
+    - `baseline`: their new value is only a baseline, because the earlier value may be outdated.
+    - `doubtful`: their first value since the hub's start, while the stored value is doubtful.
+    """
+
+    first: frozenset[str] = NO_ATTRIBUTES
+    baseline: frozenset[str] = NO_ATTRIBUTES
+    doubtful: frozenset[str] = NO_ATTRIBUTES
+
+
+NOTHING_NOTED = Noted()
+
+
 class _Missing(Struct):
     """Stored attributes of a restored device.
 
     - `unobserved`: the device has not sent them since the hub's start.
     - `unreported`: no report has contained them, not even with the stored value.
+    - `doubtful`: the stored value may be older than the last value before the hub's start, and the device has not
+      sent a value since.
     """
 
     unobserved: frozenset[str]
     unreported: frozenset[str]
+    doubtful: frozenset[str]
 
 
 class FirstReports:
-    """The missing attributes of restored devices. A device is known until it has sent all its stored attributes."""
+    """The missing attributes of restored devices. A device is known until it has sent all its stored attributes, and
+    a value for each doubtful attribute."""
 
     def __init__(self) -> None:
         self._missing: dict[str, _Missing] = {}
 
-    def expect(self, device_id: str, attributes: Iterable[str]) -> None:
+    def expect(self, device_id: str, attributes: Iterable[str], *, are_doubtful: bool) -> None:
         """Wait for these stored attributes of a restored device."""
         names = frozenset(attributes)
-        self._missing[device_id] = _Missing(names, names)
+        self._missing[device_id] = _Missing(names, names, names - {"state"} if are_doubtful else NO_ATTRIBUTES)
 
     def forget(self, device_id: str) -> None:
         self._missing.pop(device_id, None)
@@ -61,20 +81,23 @@ class FirstReports:
         missing = self._missing.get(seen.device_id)
         if missing is None:
             return NOTHING_SENT
-        unobserved = missing.unobserved
+        unobserved = missing.unobserved | missing.doubtful
         observed = unobserved - seen.kept if seen.is_available else unobserved & seen.pushed
         return Sent(observed, seen.pushed, seen.kept)
 
-    def note(self, before: Device, changed: frozenset[str], sent: Sent) -> tuple[frozenset[str], frozenset[str]]:
-        """Note a report of the device. Return two sets: the attributes that are reported for the first time, and the
-        changed attributes whose new value is only a baseline, because the earlier value may be outdated."""
+    def note(self, before: Device, after: Device, changed: frozenset[str], sent: Sent) -> Noted:
+        """Note a report of the device."""
         missing = self._missing.get(before.id)
         if missing is None:
-            return NO_ATTRIBUTES, NO_ATTRIBUTES
-        baseline = frozenset(name for name in changed if name in missing.unobserved or not before.known(name))
+            return NOTHING_NOTED
+        baseline = NO_ATTRIBUTES
+        if missing.unobserved:
+            baseline = frozenset(name for name in changed if name in missing.unobserved or not before.known(name))
         first = missing.unreported & (sent.observed | sent.kept)
+        doubtful = frozenset(name for name in missing.doubtful & sent.observed if name in after.attributes)
         missing.unobserved -= sent.observed
         missing.unreported -= first
-        if not missing.unobserved:
+        missing.doubtful -= doubtful
+        if not missing.unobserved and not missing.doubtful:
             del self._missing[before.id]
-        return first, baseline - sent.pushed
+        return Noted(first, baseline - sent.pushed, doubtful)

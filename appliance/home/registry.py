@@ -20,7 +20,7 @@ from appliance.errors import Invalid, NotFound
 from appliance.home import events
 from appliance.home.bus import Bus
 from appliance.home.dropped_values import DroppedValues
-from appliance.home.first_reports import NO_ATTRIBUTES, NOTHING_SENT, FirstReports, Sent
+from appliance.home.first_reports import NO_ATTRIBUTES, NOTHING_NOTED, NOTHING_SENT, FirstReports, Sent
 from appliance.home.layout import Change, Layout, LayoutChange, compare_layouts, missing_device
 from appliance.home.model import (
     ONLINE,
@@ -204,14 +204,15 @@ class Registry:
         alias = self._devices[device_id].alias
         self._bus.publish(events.DeviceEvent(device_id=device_id, event=event, data=valid, alias=alias))
 
-    def restore(self, layout: Layout, devices: Iterable[Device]) -> None:
-        """Restore the stored state at the start without publishing events."""
+    def restore(self, layout: Layout, devices: Iterable[Device], *, are_doubtful: bool = False) -> None:
+        """Restore the stored state at the start without publishing events. If `are_doubtful` is true, the devices may
+        have changed after their values were stored, and before the previous hub ended."""
         self.layout = layout
         self._devices.clear()
         self._by_adapter.clear()
         self._first_reports.clear()
         for device in devices:
-            self._restore(device)
+            self._restore(device, is_doubtful=are_doubtful)
 
     def restore_section(self, devices: Iterable[Device]) -> Iterator[None]:
         """Restore the stored devices of a section that starts while the hub runs, and publish them, one per step."""
@@ -219,7 +220,7 @@ class Registry:
         for stored in devices:
             if stored.id not in self._devices:
                 device = self.layout.apply_to(replace(stored, updated_at=now))
-                self._restore(device)
+                self._restore(device, is_doubtful=False)
                 self._bus.publish(events.DeviceStateChanged(device=device, previous=None, changed=state))
             yield
 
@@ -229,9 +230,10 @@ class Registry:
             self.remove(adapter, device_id, is_kept=True)
             yield
 
-    def _restore(self, device: Device) -> None:
+    def _restore(self, device: Device, *, is_doubtful: bool) -> None:
         self._put(device)
-        self._first_reports.expect(device.id, [*device.attributes, *device.last])
+        names = [*device.attributes, *device.last]
+        self._first_reports.expect(device.id, names, are_doubtful=is_doubtful and not device.is_virtual)
         self._by_adapter[device.metadata.source][device.id] = None
 
     def preview(self, change: Change, layout: Layout) -> LayoutChange:
@@ -345,15 +347,23 @@ class Registry:
 
     def _publish_change(self, before: Device | None, after: Device, changed: frozenset[str], sent: Sent) -> None:
         """Publish the attributes that the device reports for the first time since the hub's start, then all
-        changed attributes."""
-        first = baseline = NO_ATTRIBUTES
+        changed attributes, and the unchanged attributes whose stored value is doubtful."""
+        noted = NOTHING_NOTED
         if before is not None:
-            first, baseline = self._first_reports.note(before, changed, sent)
-        if first:
-            self._bus.publish(events.AttributesFirstReported(device=after, attributes=first))
+            noted = self._first_reports.note(before, after, changed, sent)
+        if noted.first:
+            self._bus.publish(events.AttributesFirstReported(device=after, attributes=noted.first))
         if changed:
-            event = events.DeviceStateChanged(device=after, previous=before, changed=changed, baseline=baseline)
+            event = events.DeviceStateChanged(
+                device=after,
+                previous=before,
+                changed=changed,
+                baseline=noted.baseline,
+                doubtful=noted.doubtful & changed,
+            )
             self._bus.publish(event)
+        if unchanged := noted.doubtful - changed:
+            self._bus.publish(events.DoubtfulValuesRepeated(device=after, attributes=unchanged))
 
     def _put(self, device: Device) -> Device:
         self._devices[device.id] = device

@@ -91,7 +91,7 @@ class Store:
             self.document = await stack.enter_async_context(Document(self._disk, self._clock, self.thread))
             layout = read_layout(self.document, self._ignore_malformed)
             read = partial(read_devices, self.document, layout, self._ignore_malformed, sections=self._sections)
-            self._registry.restore(layout, await asyncio.to_thread(read))
+            self._registry.restore(layout, await asyncio.to_thread(read), are_doubtful=lock.was_cut_off)
             self.clock_trust = ClockTrust(self._clock, newest_time(self.document))
             recorder = Recorder(
                 self._registry,

@@ -20,6 +20,8 @@ SENSOR = "desk:sensor"
 VALUE = "custom.desk.value"
 GAP = None
 RESTART = "restart"
+FLUSH, KILL = "flush", "kill"
+"""A kill restores the devices as they were at the last flush or restart."""
 
 
 class Pushed(Struct, frozen=True):
@@ -49,16 +51,20 @@ def observe(it: Bench, attribute: str, shown: Any, device_class: str | None = No
 
 
 async def play(folder: Path, trigger: dict[str, Any], steps: list[Any], device_class: str | None = None) -> list[Any]:
-    """Return the events after these steps: values, gaps, restarts, and pauses as text."""
+    """Return the events after these steps: values, gaps, flushes, restarts, kills, and pauses as text."""
     card, now, stopped_at, fired = Card(devices=[device({}, "desk:other")]), NOW, NOW, []
     attribute = trigger["attribute"]
     remaining = list(steps)
     while remaining:
+        flushed, step = card.devices, None
         async with bench(folder, automation(trigger), card=card, start=now, stopped_at=stopped_at) as it:
             while remaining:
                 step = remaining.pop(0)
-                if step == RESTART:
+                if step in (RESTART, KILL):
                     break
+                if step == FLUSH:
+                    flushed = [*it.registry.list_devices()]
+                    continue
                 if isinstance(step, str) and step.endswith(" s"):
                     await it.pass_by(float(step.removesuffix(" s")))
                 else:
@@ -67,6 +73,9 @@ async def play(folder: Path, trigger: dict[str, Any], steps: list[Any], device_c
             fired += it.events
             stopped_at = it.clock.now()
             now = stopped_at + timedelta(seconds=10)
+        card.was_cut_off = step == KILL
+        if card.was_cut_off:
+            card.devices = flushed
     return fired
 
 
@@ -106,6 +115,27 @@ async def play(folder: Path, trigger: dict[str, Any], steps: list[Any], device_c
         (trigger_of("water_leak", equals=True), [False, RESTART, True], 1),
         (trigger_of("water_leak", equals=True), [True, RESTART, True], 1),
         (trigger_of("water_leak", equals=True, duration_secs=2), [False, RESTART, True, "3 s"], 1),
+        # after a kill, an alarm may have ended and begun again after the last flush
+        (trigger_of("smoke", equals=True), [True, FLUSH, False, KILL, True], 2),
+        (trigger_of("smoke", equals=True), [True, FLUSH, False, KILL, True, True, RESTART, True], 2),
+        (trigger_of("smoke", equals=True), [True, FLUSH, False, KILL, Pushed(True)], 2),
+        (trigger_of("smoke", equals=True), [True, FLUSH, False, KILL, GAP, True], 2),
+        (trigger_of("smoke", equals=True), [True, GAP, FLUSH, False, KILL, GAP, GAP, True], 2),
+        (trigger_of("smoke", equals=True), [True, FLUSH, False, KILL, KILL, True], 2),
+        (trigger_of("smoke", equals=True), [True, FLUSH, False, KILL, False, True], 2),
+        (trigger_of("smoke", equals=True), [False, FLUSH, KILL, True], 1),
+        (trigger_of("smoke"), [True, FLUSH, False, KILL, True], 3),
+        (trigger_of("smoke", equals=True, duration_secs=2), [True, FLUSH, False, KILL, True, "3 s"], 1),
+        (trigger_of("smoke", equals=True), [True, RESTART, False, RESTART, True], 2),
+        (trigger_of("smoke", equals=False), [False, FLUSH, KILL, False], 0),
+        (trigger_of("smoke", equals=False), [True, FLUSH, KILL, False], 1),
+        (trigger_of(VALUE, equals="open", at_start=True), ["open", FLUSH, "closed", KILL, "open"], 2),
+        (trigger_of(VALUE, above=3, at_start=True), [5, FLUSH, 2, KILL, 6], 2),
+        (trigger_of(VALUE, at_start=True), [5, FLUSH, 2, KILL, 5], 1),
+        (trigger_of(VALUE, equals="open"), ["closed", "open", FLUSH, "closed", KILL, "open"], 1),
+        (trigger_of(VALUE), [1, FLUSH, KILL, 1], 0),
+        (trigger_of(VALUE, above=3), [5, FLUSH, KILL, GAP, 6], 0),
+        (trigger_of(VALUE, above=3), [2, FLUSH, KILL, GAP, 6], 1),
         # waits continue over a gap, and a wait that ends inside a gap fires once
         (trigger_of(VALUE, equals="open", duration_secs=5), ["closed", "open", "2 s", GAP, "open", "3 s"], 1),
         (trigger_of(VALUE, equals="open", duration_secs=5), ["closed", "open", "2 s", GAP, "9 s", "open", "9 s"], 1),

@@ -128,10 +128,11 @@ class _Context:
 
 @dataclass
 class Card:
-    """Stored values, which survive a restart."""
+    """Stored values, which survive a restart. `was_cut_off` means that the devices may have changed afterwards."""
 
     values: dict[str, Any] = field(default_factory=dict)
     devices: list[Device] = field(default_factory=list)
+    was_cut_off: bool = False
     is_bad: bool = False
 
     def items(self, prefix: str) -> list[tuple[str, Any]]:
@@ -281,7 +282,7 @@ async def bench(
     write(folder, definitions)
     clock, bus, kept = clock or VirtualClock(start), Bus(), card or Card()
     registry = PromptRegistry(bus, clock)
-    registry.restore(registry.layout, kept.devices)
+    registry.restore(registry.layout, kept.devices, are_doubtful=kept.was_cut_off)
     history, stage = FailingHistory(), stage or Stage()
     watch = ClockWatch(clock, ClockTrust(clock, believed_after), stopped_at=stopped_at)
     environment = Environment(registry, bus, watch, kept)

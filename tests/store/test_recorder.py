@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import shutil
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
@@ -17,6 +18,7 @@ from msgspec.structs import replace
 
 from appliance.clock import timestamp
 from appliance.errors import StoreFailed
+from appliance.home import events
 from appliance.home.bus import Bus
 from appliance.home.command_specs import CommandSpec
 from appliance.home.model import OFFLINE, ONLINE, Device, DeviceKind, Observation, Report
@@ -276,6 +278,23 @@ async def test_large_stored_devices_of_stopped_sections_are_limited(tmp_path: Pa
         await recorder.delete_oldest_stopped()
         left = document.list_encoded((DEVICE_PREFIX, STATE_PREFIX))
         assert {each.partition("/")[2] for each in left} == {"running:1", "c:1", "d:1", "e:1"}
+
+
+@pytest.mark.parametrize("is_killed", [True, False])
+async def test_after_a_kill_stored_values_are_doubtful(tmp_path: Path, *, is_killed: bool) -> None:
+    stopped, killed = tmp_path / "stopped", tmp_path / "killed"
+    stopped.mkdir()
+    bus, clock, repeated = Bus(), VirtualClock(LATER), list[Any]()
+    bus.listen(repeated.append, events.DoubtfulValuesRepeated)
+    for folder in (stopped, killed if is_killed else stopped):
+        registry = Registry(bus, clock)
+        sections = {"a": SectionKind("x", (DeviceKind.SENSOR,))}
+        async with Store(Disk(folder), registry, bus, clock, flush_secs=60, sections=sections) as store:
+            registry.apply(report(1, {"smoke": True}))
+            await store.recorder.flush()
+            if not killed.exists():
+                shutil.copytree(stopped, killed)  # like the card at the time of a kill
+    assert [each.attributes for each in repeated] == [{"smoke"}] * is_killed
 
 
 @pytest.mark.parametrize("due", ["none", "before", "after"])

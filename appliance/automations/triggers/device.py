@@ -227,7 +227,8 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
 
     def match(self, event: Event) -> Match | None:
         """Return the match if the event is a change to a matching value. An attribute's first value, or its first
-        value after a start, matches only for alarms or with `at_start`."""
+        value after a start, matches only for alarms or with `at_start`. If the stored value is doubtful, such a first
+        value also matches if it is treated as the very first value."""
         if not isinstance(event, DeviceStateChanged):
             return None
         device, name = event.device, self.attribute
@@ -240,22 +241,27 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
             return None
         value, is_baseline = device.attributes.get(name), name in event.baseline
         previous = self.requirement.last_usable(event.known_before(name))
-        is_first = is_baseline or previous is None
-        is_alarm = is_first and device.is_alarm(name)
-        assumed = (
-            False if previous is None and is_alarm else previous
-        )  # an alarm counts as off before its first value
-        if is_first and not (is_alarm or self.at_start):
+        is_first, is_doubtful = is_baseline or previous is None, name in event.doubtful
+        is_alarm = (is_first or is_doubtful) and device.is_alarm(name)
+        fires_at_start = is_alarm or bool(self.at_start)
+        if is_first and not fires_at_start:
             return None
-        if assumed is None and self.requirement.is_any:
-            return None
-        if not self.requirement.is_entered(value, assumed):
-            return None
+        before_first = False if is_alarm else None  # an alarm counts as off before its first value
+        if not self._is_entered(value, before_first if previous is None else previous):
+            if not (is_doubtful and fires_at_start and self._is_entered(value, before_first)):
+                return None
+            previous = None
         table = self._table(device, value, previous)
         # without an earlier value, the delay is unknown; 0 marks the event, unless `Match.dated` replaces it
         if previous is None:
             table["late_secs"] = 0
         return self.match_of(device.id, table, began_in_stop=is_baseline)
+
+    def _is_entered(self, value: Value, previous: Value) -> bool:
+        """Return whether the value is entered. Without a requirement, this needs a previous value."""
+        if previous is None and self.requirement.is_any:
+            return False
+        return self.requirement.is_entered(value, previous)
 
     def follow(self, event: DeviceStateChanged) -> Match | WaitOutcome:
         """Return the effect of an event on the wait for its device. A gap in the values continues the wait."""

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from appliance.adapters.lua_kinds.command_reader import MAX_COMMANDS, CommandReader, array, with_actions
 from appliance.adapters.publisher import Publisher
 from appliance.errors import Invalid
-from appliance.home.model import Device, DeviceKind, Info, Observation
+from appliance.home.model import UNAVAILABLE, Device, DeviceKind, Info, Observation
 from appliance.home.observations import check_event
 from appliance.home.values import Value
 from appliance.tables.checks import LUA, Mismatch, boolean, format_value, one_of, string
@@ -28,7 +28,8 @@ MAX_ATTRIBUTES, MAX_EVENTS = 1000, 100
 for other tasks."""
 
 DEVICE_FAULT = "\0fault"
-"""If JSON cannot represent a device, an object with this key and an error message replaces the device in the list."""
+"""The key of a device that JSON cannot represent. The value is an error message that replaces the device, or a list
+of the dropped parts: field, key, and error message."""
 
 MAX_DEVICE_FAULTS = 1000
 """Maximum number of different device faults that one adapter reports."""
@@ -65,6 +66,9 @@ _DEVICE: Fields = {
     "state": Field(one_of("online", "unavailable"), required=False),
     "events": Field(partial(_at_most, MAX_EVENTS, array), required=False),
 }
+_DROPPED_ALONE = frozenset({"commands", "name", "info", "class", "events", "state"})
+"""The fields whose faults do not drop the device. The device keeps its earlier name, info, class, and state."""
+
 _EVENT: Fields = {
     "event": Field(string),
     "data": Field(_mapping, required=False),
@@ -83,8 +87,8 @@ ReadEvent = tuple[str, str, Mapping[str, Value]]
 class ReadRow(Struct, frozen=True, kw_only=True):
     """One device of a list.
 
-    `attributes` is None if the row has no such field. `seen` contains all other fields. If the row contains only
-    attributes of a known device, `seen` is None.
+    `attributes` is None if the row has no such field. An attribute without a readable value is None. `seen` contains
+    all other fields. If the row contains only attributes of a known device, `seen` is None.
     """
 
     device_id: str
@@ -98,7 +102,8 @@ class ReadRow(Struct, frozen=True, kw_only=True):
         stated = self.attributes or {}
         kept = {key: each for key, each in before.items() if key != "state" and key not in stated}
         pushed = frozenset(stated) if is_pushed else frozenset[str]()
-        return replace(self.seen, attributes={**kept, **stated}, kept=frozenset(kept), pushed=pushed)
+        valid = {key: each for key, each in stated.items() if each is not None}
+        return replace(self.seen, attributes={**kept, **valid}, kept=frozenset(kept), pushed=pushed)
 
 
 class ReadDevices(Struct, kw_only=True):
@@ -216,6 +221,9 @@ class DeviceReader:
         if not in_part and id_ in read.ids:
             self._fault(id_, "id", "is listed more than once; the rows of this id apply in order")
         read.ids[id_] = None
+        unread: frozenset[str] = frozenset()
+        if isinstance(faults := row.get(DEVICE_FAULT), list):
+            row, unread = self._without_parts(row, id_, faults)
         if DEVICE_FAULT in row:
             self._fault(id_, "device", str(row[DEVICE_FAULT]).lstrip(". "))
         elif (
@@ -227,13 +235,41 @@ class DeviceReader:
         ):
             read.rows.append(ReadRow(device_id=id_, attributes=row["attributes"]))
         elif len(row) > 1:
-            self._describe(row, id_, read)
+            self._describe(row, id_, read, unread)
 
-    def _describe(self, row: Mapping[str, Any], id_: str, read: ReadDevices) -> None:
+    def _without_parts(
+        self, row: Mapping[str, Any], id_: str, faults: list[Any]
+    ) -> tuple[Mapping[str, Any], frozenset[str]]:
+        """Return the row with None for each attribute that JSON cannot represent, and the fields with such parts."""
+        left = {name: each for name, each in row.items() if name != DEVICE_FAULT}
+        unknown: dict[str, None] = {}
+        unread = set()
+        for each in faults:
+            match each:
+                case ["attributes", str(key), str(fault)] if key:
+                    self._fault(id_, key, fault.lstrip(". "))
+                    unknown[key] = None
+                case [str(field_), str(key), str(fault)]:
+                    path = (
+                        (field_, int(key))
+                        if key.isdecimal() and len(key) < 9
+                        else (field_, key)
+                        if key
+                        else (field_,)
+                    )
+                    self._fault(id_, dotted(path), fault.lstrip(". "))
+                    if field_ != "attributes":
+                        unread.add(field_)
+        if unknown:
+            left["attributes"] = {**(left.get("attributes") or {}), **unknown}
+        return left, frozenset(unread)
+
+    def _describe(self, row: Mapping[str, Any], id_: str, read: ReadDevices, unread: frozenset[str]) -> None:
         findings, known = Findings(LUA), self._find(id_)
-        if isinstance(stated := row.get("commands"), list) and len(stated) > MAX_COMMANDS:
+        stated = row.get("commands")
+        if isinstance(stated, list) and len(stated) > MAX_COMMANDS:
             self._fault(id_, "commands", f"has more than {MAX_COMMANDS} entries")
-            return
+            row, stated = {**row, "commands": None}, None
         if isinstance(stated, list):
             row = {**row, "commands": [with_actions(each) for each in stated]}
         table = Table(row, findings)
@@ -246,8 +282,14 @@ class DeviceReader:
             table.fault("kind", f"is missing; use one of {', '.join(DeviceKind)}")
         for problem in findings.faults:
             self._fault(id_, dotted(problem.path) or "device", problem.message)
-        if any(problem.path[:1] != ("commands",) for problem in findings.faults):
+        unread |= {str(problem.path[0]) if problem.path else "device" for problem in findings.faults}
+        if unread - _DROPPED_ALONE - ({"kind"} if kind else set()):
             return
+        if known is not None and unread & {"info", "class"}:
+            info = known.info
+        is_available = found["state"] != "unavailable"
+        if known is not None and "state" in unread:
+            is_available = known.attributes.get("state") != UNAVAILABLE
         self.commands.remember(id_, stated, commands)
         kind = read.kinds[id_] = kind if found["kind"] is None and kind else DeviceKind(found["kind"])
         seen = Observation(
@@ -257,7 +299,7 @@ class DeviceReader:
             name=found["name"],
             info=info,
             commands=commands,
-            is_available=found["state"] != "unavailable",
+            is_available=is_available,
         )
         read.rows.append(ReadRow(device_id=id_, attributes=found["attributes"], seen=seen))
         for number_, each in enumerate(found["events"] or [], 1):

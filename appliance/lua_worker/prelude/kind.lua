@@ -210,7 +210,40 @@ local function fetch(kind, given, field, reasons)
   error(reasons and reasons[answer.status] or fault .. place, 0)
 end
 
--- Return a function's result as JSON. Put a sentence in place of each device that JSON cannot represent.
+-- The parts of a device that can be dropped without the device
+local PARTS = {name = true, class = true, info = true, attributes = true, commands = true, events = true}
+
+-- Return the entries that JSON can represent. Add each other entry to `faults`: the field, the key, and a sentence.
+local function encodable(field, entries, faults)
+  local kept, length = {}, rawlen(entries)
+  local function take(key, each)
+    local name, fault = encode(key, '')
+    if name then fault = select(2, encode(each, '')) end
+    if fault then faults[#faults + 1] = {field, name and tostring(key) or '', fault}
+    else kept[length > 0 and #kept + 1 or key] = each end
+  end
+  if length > 0 then for index = 1, length do take(index, rawget(entries, index)) end
+  else for key, each in next, entries do take(key, each) end end
+  return kept
+end
+
+-- Return a device without the parts that JSON cannot represent, and with a list of these parts. If the device is still
+-- not valid, return a sentence in its place.
+local function encodable_row(row, fault)
+  local id = type(row) == 'table' and rawget(row, 'id')
+  id = encode(id, '') and id or ''
+  local kept, faults = {}, {}
+  for field, part in next, type(row) == 'table' and id ~= '' and row or {} do
+    local _, is_faulty = encode(part, '')
+    if not is_faulty or not PARTS[field] then kept[field] = part
+    elseif type(part) == 'table' then kept[field] = encodable(field, part, faults)
+    else faults[#faults + 1] = {field, '', is_faulty} end
+  end
+  kept[lares.FAULT] = faults
+  return #faults > 0 and encode(kept, '') and kept or {id = id, [lares.FAULT] = fault}
+end
+
+-- Return a function's result as JSON. Drop the devices, or the parts of devices, that JSON cannot represent.
 local function returned(value, what, tells_devices)
   local text, refusal = encode(value, what)
   if text then return text end
@@ -219,10 +252,7 @@ local function returned(value, what, tells_devices)
   for index = 1, type(rows) == 'table' and rawlen(rows) or 0 do
     local row = rawget(rows, index)
     local _, fault = encode(row, '')
-    if fault then
-      local id = type(row) == 'table' and rawget(row, 'id')
-      rawset(rows, index, {id = encode(id, '') and id or '', [lares.FAULT] = fault})
-    end
+    if fault then rawset(rows, index, encodable_row(row, fault)) end
   end
   return encoded(value, what)
 end

@@ -373,13 +373,13 @@ async def test_invalid_devices_are_dropped_and_reported_once(pool: WorkerPool, t
     }"""
     it = await start(pool, tmp_path, kind(poll), Vendor({}))
     for _ in range(2):
-        assert set(await it.poll()) == {"good", "odd"}
+        assert set(await it.poll()) == {"good", "odd", "endless", "latin", "stated"}
     assert it.list_drops() == [
         ("it:bad", "kind", "must be one of Sensor, Light, Switch, Virtual, not 'Lamp'"),
         ("device 3 of poll", "id", "is missing"),
         ("it:nearly", "atributes", "is not a field of a device; did you mean attributes?"),
-        ("it:endless", "device", "attributes.temperature.value holds a number that is not finite"),
-        ("it:latin", "device", "name holds text that is not valid UTF-8"),
+        ("it:endless", "temperature", "value holds a number that is not finite"),
+        ("it:latin", "name", "holds text that is not valid UTF-8"),
         ("device 8 of poll", "id", "id holds a function, which is not data"),
         ("it:good", "id", "is listed more than once; the rows of this id apply in order"),
         ("it:stated", "info.model", "must be a string, not 5"),
@@ -389,6 +389,80 @@ async def test_invalid_devices_are_dropped_and_reported_once(pool: WorkerPool, t
         ("it:stated", "commands[4].capability", "is listed twice: 'power'"),
         ("it:odd", "power", "must be one of on, off, not 'maybe'"),
     ]
+
+
+BAD_PARTS: dict[str, tuple[str, str, str]] = {
+    "attributes = { smoke = smoke, ['custom.it.load'] = 0 / 0 }": ("custom.it.load", "holds a number", "load"),
+    "attributes = { smoke = smoke, ['custom.it.load'] = 1 / 0 }": ("custom.it.load", "holds a number", "load"),
+    "attributes = { smoke = smoke, ['custom.it.load'] = '\\xff' }": ("custom.it.load", "holds text", "load"),
+    "attributes = { smoke = smoke, ['custom.it.load'] = { { print } } }": ("custom.it.load", "[1][1] holds", "load"),
+    "attributes = { smoke = smoke, temperature = measure(1 / 0, '°C') }": ("temperature", "value holds a number", ""),
+    "attributes = { smoke = smoke, ['custom.\\xff'] = 1 }": ("attributes", "holds text", ""),
+    "attributes = { smoke = smoke }, name = 'K\\xfcche'": ("name", "holds text that is not valid UTF-8", ""),
+    "attributes = { smoke = smoke }, name = 5": ("name", "must be a string", ""),
+    "attributes = { smoke = smoke }, name = 0 / 0": ("name", "holds a number", ""),
+    "attributes = { smoke = smoke }, class = '\\xff'": ("class", "holds text", ""),
+    "attributes = { smoke = smoke }, class = 5": ("class", "must be a string", ""),
+    "attributes = { smoke = smoke }, info = { serial = '\\xff' }": ("info.serial", "holds text", ""),
+    "attributes = { smoke = smoke }, info = { serial = 7 }": ("info.serial", "must be a string", ""),
+    "attributes = { smoke = smoke }, info = { colour = 'red' }": ("info.colour", "is not a field", ""),
+    "attributes = { smoke = smoke }, kind = 'Lamp'": ("kind", "must be one of", ""),
+    "attributes = { smoke = smoke }, state = 'gone'": ("state", "must be one of", ""),
+    "attributes = { smoke = smoke }, events = 7": ("events", "must be a list", ""),
+    "attributes = { smoke = smoke }, events = { '\\xff' }": ("events[1]", "holds text", ""),
+    "attributes = { smoke = smoke }, commands = { { capability = 'hue', actions = { '\\xff' } } }": (
+        "commands[1]",
+        "actions[1] holds text",
+        "",
+    ),
+}
+"""The device's fields after a good poll, with one bad part. The bad part, the reason, and the custom attribute that
+becomes unknown."""
+
+
+@pytest.mark.parametrize("function", ["poll", "hook"])
+@pytest.mark.parametrize("fields", BAD_PARTS)
+async def test_a_bad_part_of_a_device_drops_only_itself(
+    pool: WorkerPool, tmp_path: Path, fields: str, function: str
+) -> None:
+    part, reason, unknown = BAD_PARTS[fields]
+    good = """{ id = "a", kind = "Sensor", name = "A", class = "smoke", info = { model = "M" },
+        attributes = { smoke = false, ["custom.it.load"] = 1, ["custom.it.other"] = 2 } }"""
+    kind_field = "" if "kind =" in fields else 'kind = "Sensor", '
+    bad = f'{{ id = "a", {kind_field}{fields.replace("smoke = smoke", "smoke = true")} }}'
+    poll = f"ctx.memory.n = (ctx.memory.n or 0) + 1 return {{ ctx.memory.n == 1 and {good} or {bad} }}"
+    it = await start(
+        pool, tmp_path, kind(poll, f"hook = function(ctx) return {{ devices = {{ {bad} }} }} end,"), Vendor({})
+    )
+    await it.poll()
+    for _ in range(2):
+        await (it.poll() if function == "poll" else it.adapter.hook(HookRequest(hook="it", method="POST")))
+    device = it.registry.get_device("it:a")
+    assert device.attributes["smoke"] is True and device.attributes["state"] == "online"
+    is_kept = function == "hook" and not unknown
+    assert device.attributes.get("custom.it.load") == (1 if is_kept else None)
+    assert device.attributes.get("custom.it.other") == (2 if function == "hook" else None)
+    assert (device.name, device.info.device_class, device.info.model) == ("A", "smoke", "M")
+    [(device_id, dropped, sentence)] = it.list_drops()
+    assert (device_id, dropped) == ("it:a", part) and reason in sentence
+
+
+async def test_a_bad_attribute_of_an_update_drops_only_itself(pool: WorkerPool, tmp_path: Path) -> None:
+    hook = """hook = function() return { devices = {
+      { id = "a", attributes = { smoke = true, brightness = 0 / 0, ["custom.it.x"] = 1 / 0 } } } } end,"""
+    it = await start(pool, tmp_path, kind(more=hook), Vendor({}))
+    await it.poll()
+    await it.adapter.hook(HookRequest(hook="it", method="POST"))
+    assert it.registry.get_device("it:a").attributes == {"power": "off", "smoke": True, "state": "online"}
+    assert sorted(attribute for _, attribute, _ in it.list_drops()) == ["brightness", "custom.it.x"]
+
+
+async def test_a_device_with_an_unreadable_state_keeps_its_availability(pool: WorkerPool, tmp_path: Path) -> None:
+    poll = """ctx.memory.n = (ctx.memory.n or 0) + 1
+      return { { id = "a", kind = "Sensor", state = ({ "unavailable", "gone", "online", "gone" })[ctx.memory.n] } }"""
+    it = await start(pool, tmp_path, kind(poll), Vendor({}))
+    states = [(await it.poll())["a"].attributes["state"] for _ in range(4)]
+    assert states == ["unavailable", "unavailable", "online", "online"]
 
 
 async def test_an_invalid_command_is_dropped_without_its_device(pool: WorkerPool, tmp_path: Path) -> None:
@@ -422,7 +496,7 @@ async def test_parts_of_a_device_are_bounded(
       for n = 1, {most + 1} do parts[{'"custom.it.a" .. n' if field == "attributes" else "n"}] = {entry or 1} end
       return {{ {{ id = "a", kind = "Sensor", {field} = parts }} }}"""
     it = await start(pool, tmp_path, kind(poll.replace("= x", "= 1")), Vendor({}))
-    assert await it.poll() == {}
+    assert set(await it.poll()) == (set() if field == "attributes" else {"a"})
     [drop] = it.dropped
     assert (drop.attribute, drop.reason) == (field, f"has more than {most} entries")
 

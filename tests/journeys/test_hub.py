@@ -19,6 +19,7 @@ from appliance.api.responses import MAX_ENTRIES_BYTES
 from appliance.home.capabilities import CAPABILITIES, OWNERSHIP, UNITS
 from appliance.home.events import DeviceRemoved
 from appliance.home.model import Room
+from appliance.hub import STORE_PACKS
 from tests.api.caller import call, request
 from tests.fakes.app import App, open_app
 from tests.fakes.clock import VirtualClock
@@ -136,18 +137,20 @@ async def test_a_response_that_is_sent_in_parts_is_complete(app: App) -> None:
     assert [each["id"] for each in answer.json] == [room.id for room in rooms]
 
 
-async def test_stored_values_are_packed_once_after_the_last_removals() -> None:
+async def test_stored_values_are_packed_after_the_last_removals() -> None:
     async with open_app(adapters={}) as app:
         document, removed = app.hub.store.document, DeviceRemoved(device_id="x:1", name="X")
         await document.put_many({"variable/a": {"value": "x" * 100}})
         found = [document.get("variable/a")]
-        for is_removed in (False, True, True, False, False):
+        continues = list[bool]()
+        for is_removed in (False, True, True, *[False] * (STORE_PACKS + 1)):
             if is_removed:
                 app.hub.bus.publish(removed)
-            assert await app.hub.pack() is is_removed
+            continues.append(await app.hub.pack())
             found.append(document.get("variable/a"))
         assert len({*found}) == 1 and found[0] is not None
-        assert [one is other for one, other in pairwise(found)] == [True, True, True, False, True]
+        assert [one is other for one, other in pairwise(found)] == [True] * 3 + [False] * STORE_PACKS + [True]
+        assert continues == [False] + [True] * (1 + STORE_PACKS) + [False, False]
 
 
 async def test_packing_removes_expired_records_of_the_brake() -> None:

@@ -12,7 +12,7 @@ _BLANK = rb"[ \t\n\r]*+"
 _OPENING = re.compile(rb"%b\{" % _BLANK)
 _KEY = re.compile(rb"%b(%b)%b:%b" % (_BLANK, _STRING, _BLANK, _BLANK))
 _SCALAR = re.compile(rb'%b|[^ \t\n\r,\[\]{}"]+' % _STRING)
-_TOKEN = re.compile(rb"%b|[\[\]{}]" % _STRING)
+_TOKEN = re.compile(rb'%b|[\[\]{}"]' % _STRING)
 _SEPARATOR = re.compile(rb"%b([,}])" % _BLANK)
 _CLOSING = re.compile(rb"%b\}" % _BLANK)
 _REST = re.compile(rb"%b\Z" % _BLANK)
@@ -41,6 +41,8 @@ def _find_end(data: bytes, at: int) -> int:
     depth = 0
     for token in _TOKEN.finditer(data, at):
         first = token[0][:1]
+        if token[0] == b'"':  # the string has no end; each later search for an end would read all data again
+            break
         depth += (first in b"[{") - (first in b"]}")
         if not depth:
             return token.end()

@@ -36,6 +36,10 @@ MAX_COMPILED_BYTES, MAX_COMPILED_FILES = 40 << 10, 32
 """The maximum size of a file whose compiled code is kept for its next run, and the maximum number of these files.
 Text and code have about the same size, so the largest files need 2.5 MiB together."""
 
+MAX_STUCK_CHECKS = 4
+"""Number of calls of `halt_if_stuck` before Lua is halted. Meanwhile, Lua that polls stops, even on a busy
+machine."""
+
 TRIM_BYTES = 1 << 20
 """If a Lua state has used more memory than this, return the memory to the machine as soon as the state ends."""
 
@@ -87,6 +91,7 @@ class LuaState:
         self._hand_over = hand_over
         self._lock = threading.Lock()
         self._reason: Reason | None = None
+        self._stuck_checks = 0
         self._is_suspended = False
         self._is_blocked = False
         self._answers: queue.SimpleQueue[Sequence[bytes] | None] = queue.SimpleQueue()
@@ -138,12 +143,7 @@ class LuaState:
         return partial(self._answer, parts)
 
     def take_stop(self, reason: Reason) -> Work | None:
-        """Stop Lua for this reason: at once if Lua is waiting for the hub, otherwise at its next poll. If Lua did not
-        stop in time, halt its thread."""
-        if reason is Reason.STUCK and self._thread is not None:
-            self._forget(self.number)
-            halt_thread(self._thread)
-            return None
+        """Stop Lua for this reason: at once if Lua is waiting for the hub, otherwise at its next poll."""
         with self._lock:
             self._reason = reason
             is_suspended, self._is_suspended = self._is_suspended, False
@@ -152,6 +152,17 @@ class LuaState:
         if self._is_blocked:
             self._answers.put(None)
         return None
+
+    def halt_if_stuck(self) -> None:
+        """Halt Lua's thread forever if Lua must stop because it is stuck, and still does not poll. Call this method
+        regularly. A thread that polls must not be halted, because it may wait for the lock of the interpreter."""
+        if self._reason is not Reason.STUCK:
+            return
+        self._stuck_checks += 1
+        with self._lock:
+            if self._stuck_checks > MAX_STUCK_CHECKS and self._thread is not None and not self._is_blocked:
+                self._forget(self.number)
+                halt_thread(self._thread)
 
     def begin(self, kind: FrameKind, parts: Sequence[bytes]) -> None:
         """Run the file in an EXECUTE, DESCRIBE, COMPILE, or CALL frame."""
@@ -270,7 +281,8 @@ class LuaState:
         except lua54.LuaMemoryError:  # Lua had no memory left for a reply
             kind, parts = FrameKind.FAILED, [_NO_MEMORY]
         self.measure_cpu()
-        self._thread = self._cpu_clock = None
+        with self._lock:  # `halt_if_stuck` must not halt this thread once it has another job
+            self._thread = self._cpu_clock = None
         if kind == FrameKind.REQUEST:
             with self._lock:
                 reason = self._reason

@@ -65,7 +65,8 @@ class Reason(IntEnum):
     CANCELLED = 3
     MEMORY = 4
     STUCK = 5
-    """The run did not stop in time. The worker halts its thread forever, and sends no last frame."""
+    """The run did not stop in time. If Lua still does not poll, the worker halts its thread forever, and sends no
+    last frame."""
     CPU_TOTAL = 6
     REAL_TIME = 7
 

@@ -88,8 +88,8 @@ class WorkerLoop:
     """Reads frames and does their jobs on the same thread, because a thread switch per frame would be slow.
 
     Another thread takes over reading if a job computes for long or waits for the hub, or if more jobs are waiting.
-    The main thread does no jobs: it prepares Lua states, and ensures that a long call of a C function in Lua does
-    not stop the reading.
+    The main thread does no jobs: it prepares Lua states, halts Lua that cannot be stopped, and ensures that a long
+    call of a C function in Lua does not stop the reading.
     """
 
     def __init__(self, connection: socket.socket, max_memory: int, max_cpu_total_secs: float) -> None:
@@ -127,6 +127,8 @@ class WorkerLoop:
                 time.sleep(SPARE_PAUSE_SECS)
                 self._maintenance.acquire(blocking=False)
             self._hand_over(LONG_JOB_SECS, self._busy_reader)
+            for state in list(self._states.values()):
+                state.halt_if_stuck()
             self._trim_after_burst()
             self._add_spares()
 

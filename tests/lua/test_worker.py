@@ -271,6 +271,33 @@ async def test_stuck_executions_end_no_others_and_an_idle_worker_with_stuck_thre
     assert reasons == []
 
 
+async def test_code_that_polls_is_not_halted_although_it_stopped_late() -> None:
+    """A thread that is halted while it waits for the lock of the interpreter would block all other threads."""
+    reasons: list[str] = []
+    async with open_pool(RunLimits(max_cpu_secs=0.2), on_kill=reasons.append) as pool:
+        is_over = asyncio.Event()
+        asleep, spinning = Notes(lambda *_: is_over.wait()), Notes()
+        innocent = start(pool, scene("ctx:sleep(1) print('woke')"), asleep, name="scene:i")
+        await until(lambda: asleep.asked)
+        worker = pid_of(pool)
+        late = [
+            start(pool, scene("print('on') while true do tostring(1) end"), spinning, name=f"scene:{number}")
+            for number in range(24)
+        ]
+        await until(lambda: len(spinning.printed) == len(late))
+        os.kill(worker, signal.SIGSTOP)
+        for each in late:
+            with pytest.raises(ScriptFailed, match="stopped"):
+                await ended(each)
+        os.kill(worker, signal.SIGCONT)
+        assert (await run(pool, TRIVIAL)).asked
+        await until(lambda: _thread_count(worker) < len(late))
+        is_over.set()
+        await ended(innocent)
+        assert asleep.printed == ["woke"]
+    assert reasons == []
+
+
 async def test_an_execution_caused_by_a_lost_worker_runs_in_a_new_one() -> None:
     notes = Notes(lambda *_: asyncio.Event().wait())
     started: list[Started] = []

@@ -14,7 +14,8 @@ MAX_SLOWDOWN = 10
 times its limit."""
 
 DEADLINE_GRACE_SECS = 1.0
-"""Lua must stop within this number of seconds after a limit is exceeded. Otherwise, its thread is halted."""
+"""Lua must stop within this number of seconds after a limit is exceeded. Otherwise, the hub ends the run, and the
+worker halts Lua's thread."""
 
 
 class RunLimits(Struct, frozen=True, kw_only=True):

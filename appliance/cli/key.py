@@ -17,9 +17,10 @@ from appliance.api import schemas
 from appliance.api.keyring import KEY_BODY, Keyring
 from appliance.cli.hub_client import HubRequest, ask, ask_or_act, open_stored
 from appliance.cli.keyring import keyring_of
+from appliance.cli.log_output import discard
 from appliance.cli.owner import become_owner
 from appliance.cli.paths import HubPaths, check_store
-from appliance.cli.terminal import say
+from appliance.cli.terminal import check_output, say
 from appliance.errors import Invalid, LaresError, StartFailed
 from appliance.home.bus import Bus
 from appliance.home.texts import identifier
@@ -45,6 +46,8 @@ def key(arguments: argparse.Namespace) -> int:
     request, act, show = _COMMANDS[arguments.do](arguments)
     if arguments.do in ("list", "revoke"):
         check_store(data_dir)
+    else:
+        check_output()
     show(
         asyncio.run(
             ask_or_act(data_dir, lambda: ask(data_dir, request), lambda: _act_without_hub(data_dir, act, auth))
@@ -111,7 +114,7 @@ def _show_created(made: dict[str, Any]) -> None:
     _print_note(f"{made['id']} was created, role {_role(made)}, label {made['label']}; its secret, {ONLY_NOW}:")
     if "warning" in made:
         _print_note(f"warning: {made['warning']}")
-    say(made["key"])
+    _print_secret(made["key"], f"run `lares key revoke {made['id']}`, and create another key")
 
 
 def _role(key: dict[str, Any]) -> str:
@@ -131,7 +134,17 @@ def _show_list(keys: list[dict[str, Any]]) -> None:
 
 def _show_master(reply: dict[str, Any]) -> None:
     _print_note(f"the old master key no longer works; this is the new one, {ONLY_NOW}:")
-    say(reply["key"])
+    _print_secret(reply["key"], "run `lares key reset-master` again")
+
+
+def _print_secret(secret: str, remedy: str) -> None:
+    """Print the secret. If that fails, raise `StartFailed` with the remedy, because the secret is lost."""
+    try:
+        say(secret)
+    except (StartFailed, BrokenPipeError) as error:
+        discard(sys.stdout)
+        reason = error if isinstance(error, StartFailed) else "standard output has no reader"
+        raise StartFailed(f"{reason}; the secret is lost: {remedy}", os.EX_IOERR) from None
 
 
 def _print_note(sentence: str) -> None:

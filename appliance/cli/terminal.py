@@ -63,6 +63,21 @@ def check_reader() -> None:
             raise BrokenPipeError
 
 
+def check_output() -> None:
+    """Raise `StartFailed` if standard output is closed, read-only, or without a reader. A later write can still
+    fail, for example on a full disk."""
+    reason = "it is closed" if sys.__stdout__ is None else None
+    try:
+        check_reader()
+        with suppress(io.UnsupportedOperation):
+            os.write(sys.stdout.fileno(), b"")
+    except OSError as error:
+        reason = error.strerror or "it has no reader"
+    if reason is not None:
+        discard(sys.stdout)
+        raise StartFailed(f"standard output cannot be written: {reason}; nothing was changed", os.EX_IOERR)
+
+
 def visible(line: str) -> str:
     return one_line(line).replace(_COLOUR_MARK, "\x1b[")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import shlex
 import shutil
 import socket
 import stat
@@ -13,6 +14,7 @@ import sys
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -44,6 +46,23 @@ def first_key(folder: Path) -> str:
 
 def stored(folder: Path) -> list[str]:
     return [key.removeprefix("key/") for key in read_document(folder / "data").values if key.startswith("key/")]
+
+
+def in_shell(folder: Path, words: tuple[str, ...], output: str) -> tuple[int, str]:
+    """Run the command with redirected output, after the reader of a pipe has ended. Return the exit code and the
+    errors."""
+    command = shlex.join([sys.executable, "-P", "-m", "appliance", *words])
+    script = f"set -o pipefail; {{ sleep 0.3; {command}; }} {output}"
+    done = subprocess.run(
+        ["bash", "-c", script], cwd=folder, env=environment(), stderr=subprocess.PIPE, text=True, timeout=60
+    )
+    return done.returncode, done.stderr
+
+
+def end_with(folder: Path, words: tuple[str, ...], output: int) -> Ended:
+    """Run the command with this descriptor as standard output."""
+    with lares(folder, *words, stdout=output) as running:
+        return running.end()
 
 
 class TestWithoutAHub:
@@ -92,6 +111,37 @@ class TestWithoutAHub:
             assert status_of(running.url(), made.out.strip()) == 200
             assert status_of(running.url(), old) == 401
             assert "the master key was created" not in running.stop().err
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("words", [CREATE, ("key", "reset-master")], ids=["create", "reset-master"])
+    @pytest.mark.parametrize("output", [">&-", "1</dev/null", "| true", ">/dev/full"])
+    def test_a_secret_is_not_created_if_it_cannot_be_shown(
+        self, home: Path, words: tuple[str, ...], output: str
+    ) -> None:
+        ended(home, "key", "reset-master")
+        before = read_document(home / "data").values
+        code, errors = in_shell(home, words, output)
+        assert code == os.EX_IOERR
+        assert re.fullmatch(r"lares: standard output cannot be written: [\w ]+; nothing was changed\n", errors)
+        assert read_document(home / "data").values == before
+
+    @pytest.mark.slow
+    def test_if_a_secret_is_lost_the_remedy_is_named(self, home: Path) -> None:
+        reader, output = os.pipe()
+        os.set_blocking(output, False)
+        with suppress(BlockingIOError):
+            while os.write(output, bytes(4096)):
+                pass
+        try:
+            made, reset = (end_with(home, words, output) for words in (CREATE, ("key", "reset-master")))
+        finally:
+            os.close(reader)
+            os.close(output)
+        [id_] = {*stored(home)} - {"master"}
+        reason = r"\nlares: standard output cannot be written: [\w ]+; the secret is lost: run "
+        assert made.code == reset.code == os.EX_IOERR
+        assert re.search(rf"{reason}`lares key revoke {id_}`, and create another key\n$", made.err)
+        assert re.search(rf"{reason}`lares key reset-master` again\n$", reset.err)
 
     @pytest.mark.slow
     def test_without_a_data_directory_it_is_66(self, tmp_path: Path) -> None:

@@ -15,6 +15,8 @@ import pytest
 
 from appliance.cli import single_file
 from appliance.cli.main import main
+from tests.cli.commands import WITH_KEY, lares, until
+from tests.cli.homes import furnish
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -93,6 +95,20 @@ def test_sigterm_during_a_start_is_an_orderly_stop(tmp_path: Path) -> None:
     ended = subprocess.run(command, env=environment, cwd=tmp_path, check=False)
     assert ended.returncode == os.EX_OK
     assert not (tmp_path / "data").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("option", [(), ("--safe",)])
+def test_sigterm_ends_the_start_while_an_endless_file_loads(tmp_path: Path, option: tuple[str, ...]) -> None:
+    furnish(tmp_path, "[scripts]\nmax_cpu_secs = 600\n", "while true do end")
+    with lares(tmp_path, "run", *option, variables=WITH_KEY) as running:
+        until((tmp_path / "data" / "lock").exists, "the start of the store")
+        message = running.stop().err
+        assert "stopped during the start" in message and "listening" not in message
+    with lares(tmp_path, "run", variables=WITH_KEY) as running:
+        running.says("starts")
+        until((tmp_path / "data" / "lock").exists, "the start of the store")
+        assert "crash" not in running.stop().err
 
 
 @pytest.mark.slow

@@ -65,7 +65,9 @@ async def serve(
         tasks = await stack.enter_async_context(Tasks())
         tasks.start(notifier.feed_watchdog(), "watchdog")
         importing = tasks.start(_import_api(hub), "import of the API")
-        await stack.enter_async_context(hub)
+        if not await _start_unless_stopped(hub, stack, stop):
+            log.info("stopped during the start")
+            return
         keyring = stack.enter_context(closing(await open_keyring(config.auth, hub.store.keys, data_dir, clock)))
         control = stack.enter_context(ControlSocket(data_dir))
         server = (await importing)(hub, keyring, config, data_dir)
@@ -92,6 +94,28 @@ async def serve(
         # Requests and executions may use most of the time limit, so the state is stored now and after they end.
         tasks.start(hub.record_stored(), "write at the stop")
     log.info("stopped")
+
+
+async def _start_unless_stopped(hub: Hub, stack: AsyncExitStack, stop: asyncio.Event) -> bool:
+    """Start the hub, and return true. If `stop` is set during the start, stop the started parts, and return false."""
+    starting = asyncio.current_task()
+    assert starting is not None
+
+    async def cancel_start() -> None:
+        await stop.wait()
+        starting.cancel()
+
+    async with Tasks() as tasks:
+        tasks.start(cancel_start(), "stop during the start")
+        try:
+            await stack.enter_async_context(hub)
+        except asyncio.CancelledError:
+            if not stop.is_set():
+                raise
+            starting.uncancel()
+            return False
+        tasks.cancel()
+    return True
 
 
 async def _import_api(hub: Hub) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, ExitStack
 from functools import partial
 from math import inf
 from pathlib import Path
@@ -162,6 +162,8 @@ class Hub:
             self.store.recorder.after_flush(self.history.beat)
             stack.push_async_callback(self.record_stored)  # writing the history may exceed the time limit
             self.pool = await enter(self._build_pool())
+            starting = stack.enter_context(ExitStack())
+            starting.enter_context(self.pool.start())
             self._unfinished = await enter(UnfinishedExecutions(self.store.document, self.clock))
             file, describe = Path(config.file), self.pool.describe
             self.kinds = await open_kind_catalog(stack, file, config.adapters, describe, self.bus, self._build_pool)
@@ -184,6 +186,7 @@ class Hub:
             self._name_collector = self._build_name_collector()
             self.scenes = await enter(self._build_scenes())
             await self._enter_automations(stack)
+            starting.close()
             self.executors = (self.scenes.executor, self.automations.executor)
             self.reloaders = self._build_reloaders()
             for reloader in self.reloaders.values():

@@ -95,8 +95,18 @@ def read_layout(document: DocumentReader, on_fault: OnFault = refuse) -> Layout:
         groups=read_all(document, GROUP_PREFIX, _group, on_fault),
         room_assignments=read_all(document, ASSIGNMENT_PREFIX, lambda _, value: convert(value, str), on_fault),
         names=read_all(document, NAME_PREFIX, lambda _, value: convert(value, str), on_fault),
-        aliases=read_all(document, ALIAS_PREFIX, lambda _, value: alias(value), on_fault),
+        aliases=_read_aliases(document, on_fault),
     )
+
+
+def _read_aliases(document: DocumentReader, on_fault: OnFault) -> dict[str, str]:
+    """Return the aliases by device. If several devices have the same alias, the first by id keeps it."""
+    found = read_all(document, ALIAS_PREFIX, lambda _, value: alias(value), on_fault)
+    holders: dict[str, str] = {}
+    for device_id in sorted(found):
+        if (holder := holders.setdefault(found[device_id], device_id)) != device_id:
+            on_fault(ALIAS_PREFIX + device_id, Invalid(f"alias '{found[device_id]}' belongs to device '{holder}'"))
+    return {device_id: each for each, device_id in holders.items()}
 
 
 def _group(group_id: str, value: Any) -> Group:

@@ -504,6 +504,9 @@ LAMP, LAMP_STATE = "device/lamp:light:0", "state/lamp:light:0"
 ESCAPES = "a\x1b]0;PWN\x07"
 KEY_RECORD = {"label": "x", "role": "read", "hash": "x", "created_at": "2026-01-01T00:00:00.000Z"}
 
+SHARED_ALIAS = {"alias/lamp:light:0": "lamp", "alias/door": "lamp"}
+SHARED_ALIAS_SHOWN = "alias/lamp:light:0: alias 'lamp' belongs to device 'door'"
+
 RECORDS: dict[str, tuple[dict[str, Any], str]] = {
     "a name of a room": ({"room/x": {"name": ESCAPES}}, "room/x: name must not contain control characters"),
     "a room without one": ({"room/x": {}}, "room/x: name is missing"),
@@ -610,6 +613,7 @@ REFUSED: dict[str, tuple[Callable[[Path], Path], str]] = {
     "pipe": (lambda file: pack(file, entries(), _link(tarfile.FIFOTYPE)), SPECIAL),
     "a huge header": (lambda file: pack(file, {}, _add_huge_header), TOO_LARGE),
     **{name: (_with_record(record), f"{RECORD} ({shown}") for name, (record, shown) in RECORDS.items()},
+    "an alias of two devices": (_with_record(SHARED_ALIAS), f"{RECORD} ({SHARED_ALIAS_SHOWN}"),
 }
 
 
@@ -753,6 +757,13 @@ class TestInvalidRecords:
         code, result = command(tmp_path, "backup", "b")
         assert code == 0 and "(place/lamp:light:0: room 'kitchen' is unknown)" in result
         assert command(tmp_path, "restore", "b")[0] == 0
+
+    def test_only_the_first_of_two_equal_aliases_is_kept(self, tmp_path: Path, command: Command) -> None:
+        home(tmp_path, {**HOME, **SHARED_ALIAS})
+        code, result = command(tmp_path, "backup", "b")
+        assert code == 0 and f"({SHARED_ALIAS_SHOWN})" in result
+        assert command(tmp_path, "restore", "b")[0] == 0
+        assert stored_values(tmp_path) == {**HOME, "alias/door": "lamp"}
 
     def test_many_invalid_records_are_counted(self, tmp_path: Path, command: Command) -> None:
         home(tmp_path, {**HOME, **{f"timer/{number:02}": {"at": 1} for number in range(MAX_SHOWN_RECORDS + 3)}})

@@ -20,6 +20,15 @@ KEYS = (
 ODD: tuple[Any, ...] = (["single"], 5, "text", {"x": 1}, {"at": "no", "value": [1]}, True)
 
 
+async def test_the_first_of_two_devices_keeps_a_stored_alias(tmp_path: Path) -> None:
+    async with open_document(Disk(tmp_path), Clock()) as document:
+        await document.put_many({f"alias/{LIGHT}": "lamp", "alias/other:light": "lamp"})
+    async with open_app(data_dir=tmp_path) as app:
+        assert app.hub.registry.layout.aliases == {LIGHT: "lamp"}
+        [note] = app.hub.store.unreadable
+        assert "alias/other:light is invalid (alias 'lamp' belongs to device" in note
+
+
 @pytest.mark.parametrize("odd", ODD, ids=repr)
 async def test_the_hub_starts_and_stores(tmp_path: Path, odd: Any) -> None:
     async with open_document(Disk(tmp_path), Clock()) as document:

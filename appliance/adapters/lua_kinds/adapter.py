@@ -151,7 +151,7 @@ class LuaAdapter(PollingAdapter):
             return Report(adapter=self.name)
         found = await self.functions.call(["poll"], reruns=True, repeats=True)
         self._has_polled = True
-        self.poll_interval = self._next_poll(found.second)
+        self.poll_interval = self._secs_to_next_poll(found.second)
         devices = await self.functions.redacted(found.first)
         read = await self._read("poll", self._reader.read_list(devices, "poll"))
         self._unpublished += read.events
@@ -159,11 +159,13 @@ class LuaAdapter(PollingAdapter):
         observations = tuple(self._reader.observations(read))
         return Report(adapter=self.name, present=frozenset(read.ids), observations=observations)
 
-    def _next_poll(self, secs: Any) -> float:
+    def _secs_to_next_poll(self, secs: Any) -> float:
+        """Return the pause that `poll` returned. If the pause is missing or invalid, return the section's
+        interval."""
         if is_number(secs):
             return min(max(float(secs), MIN_POLL_SECS), MAX_POLL_SECS)
         if secs is not None:
-            raise BadAnswer(f"`poll` must return a number of seconds as its second value, not {format_value(secs)}")
+            self._reader.refuse_pause(secs)
         return float(self._interval)
 
     def describe_answer(self) -> str | None:

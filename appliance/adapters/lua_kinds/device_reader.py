@@ -204,6 +204,10 @@ class DeviceReader:
         """Publish that the section has too many devices, so that further devices of updates are ignored."""
         self._fault(self._section, "devices", f"are ignored beyond {MAX_DEVICES}; remove the devices that are gone")
 
+    def refuse_pause(self, secs: Any) -> None:
+        """Publish that the second result of `poll` is invalid, so that the section's interval is used."""
+        self._fault("poll", "its second value", f"must be a number of seconds, not {format_value(secs)}")
+
     def _read(self, raw: Any, what: str, read: ReadDevices, *, in_part: bool) -> None:
         try:
             row = _mapping(raw)

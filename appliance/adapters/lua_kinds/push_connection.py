@@ -12,6 +12,7 @@ import orjson
 
 from appliance.adapters.device_http.server_events import ServerEvent
 from appliance.adapters.device_http.web_socket import DecodeMessage, Messages
+from appliance.adapters.device_json import load_json
 from appliance.adapters.lua_kinds.definition import ListenDefinition
 from appliance.adapters.lua_kinds.json_and_xml import compact_json
 from appliance.adapters.replies import Replies
@@ -34,6 +35,8 @@ MAX_TEXT = 1 << 20
 SOCKET_SEND_SECS, DEFAULT_REPLY_SECS, MAX_REPLY_SECS = 5.0, 5.0, 300.0
 MAX_ASKED = 100
 """Maximum number of concurrent `ctx:ask` calls."""
+
+_CONTAINERS = ("{", "[", b"{", b"[")
 
 
 class Pushed(NamedTuple):
@@ -179,10 +182,10 @@ def _parse_event(event: ServerEvent, address: str) -> Pushed:
 
 
 def _parse(body: bytes | str, address: str) -> Pushed:
-    """Parse a message as JSON. If the message is not JSON, return it as text or bytes. Raise `BadAnswer` if the
-    message exceeds the size limit."""
+    """Parse a message as JSON. If the message is not JSON, return it as text or bytes. In objects and lists, parts
+    that JSON forbids are replaced. Raise `BadAnswer` if the message exceeds the size limit."""
     try:
-        text = compact_json(body)
+        text = load_json(body, compact_json) if body[:1] in _CONTAINERS else compact_json(body)
         return Pushed(len(body), orjson.Fragment(text), text)
     except Invalid as fault:
         if len(body) > MAX_TEXT:

@@ -257,6 +257,13 @@ local function returned(value, what, tells_devices)
   return encoded(value, what)
 end
 
+-- Return the second result as JSON. An invalid pause of a poll is returned as text, so that its devices are not lost.
+local function second_result(value, path)
+  local what = 'the second result of ' .. path
+  if path ~= 'poll' or encode(value, what) then return encoded(value, what) end
+  return encode(tostring(value), what) or '"?"'
+end
+
 function lares.call_kind(job, path, run, kind)
   local ctx = {settings = job.settings, memory = job.memory}
   local function check_self(self, name)
@@ -287,5 +294,5 @@ function lares.call_kind(job, path, run, kind)
   local memory = encoded(ctx.memory, 'ctx.memory')
   if #memory > MAX_MEMORY_BYTES then raise('ctx.memory is larger than 64 KiB') end
   return '{"first":' .. returned(first, 'the result of ' .. path, job.path[1] ~= 'operations') .. ',"second":'
-    .. encoded(second, 'the second result of ' .. path) .. ',"memory":' .. memory .. '}'
+    .. second_result(second, path) .. ',"memory":' .. memory .. '}'
 end

@@ -136,7 +136,6 @@ async def test_the_error_describes_the_answer(pool: WorkerPool, tmp_path: Path, 
         ("error('no weather today', 0)", "^no weather today$"),
         ("error('http://10.0.0.1:80: no weather', 0)", "^http://10.0.0.1:80: no weather$"),
         ("error('no weather today')", "^config/adapters/mine.lua:2: no weather today$"),
-        ("return {}, 'soon'", "`poll` must return a number of seconds as its second value, not 'soon'"),
         ('ctx.http{path = "/"}', "mine.lua:2: call it with a colon"),
         ('ctx:http{pth = "/"}', "mine.lua:2: ctx:http: path is missing"),
         ('ctx:http "/"', "mine.lua:2: bad argument #1 to ctx:http"),
@@ -565,6 +564,19 @@ async def test_a_row_with_only_an_id_keeps_the_attributes(pool: WorkerPool, tmp_
     assert set(await it.poll()) == {"a", "b"}
     found = await it.poll()
     assert set(found) == {"a"} and found["a"].attributes["power"] == "off" and it.adapter.poll_interval == 42
+
+
+@pytest.mark.parametrize("pause", ["'soon'", "0 / 0", "print", "'\\xff'", "{}"])
+async def test_an_invalid_pause_of_a_poll_drops_no_device(pool: WorkerPool, tmp_path: Path, pause: str) -> None:
+    poll = f"""ctx.memory.n = (ctx.memory.n or 0) + 1
+      return {{ {DEVICE} }}, ({{ 42, {pause} }})[ctx.memory.n]"""
+    it = await start(pool, tmp_path, kind(poll), Vendor({}))
+    interval = it.adapter.poll_interval
+    await it.poll()
+    assert it.adapter.poll_interval == 42
+    assert set(await it.poll()) == {"a"} and it.adapter.poll_interval == interval
+    [(where, part, reason)] = it.list_drops()
+    assert (where, part) == ("poll", "its second value") and reason.startswith("must be a number of seconds, not ")
 
 
 KEPT_ROWS = (

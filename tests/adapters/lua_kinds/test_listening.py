@@ -153,6 +153,8 @@ async def test_a_kind_receives_and_answers(
         await until(lambda: it.shows(brightness=40, power="on"))
         await it.vendor.push('{"ask": 7}')
         await until(lambda: it.vendor.received[-1] == "pong 7")
+        await it.vendor.push('{"level": 42, "power": NaN}')
+        await until(lambda: it.shows(brightness=42))
         await it.vendor.push("ring")
         await until(lambda: any(getattr(each, "event", "") == "ring" for each in it.happened))
         await it.vendor.sockets[0].send_bytes(b"\xff\0")

@@ -47,7 +47,7 @@ class Decider:
         file, definition = active.file, active.file.definition
         event = match.event if active.trigger.id is None else {**match.event, "trigger_id": active.trigger.id}
         refusal = self._apply_rules(definition, self._states.of(definition.id), event, match.subject)
-        request = _request(file, event, refusal)
+        request = _request(file, event, refusal, is_alarm=self._is_alarm(match.subject))
         if refusal is not None:
             self.executor.skip(request, refusal.reason)
         elif self.executor.submit(request, self._on_end).decision is not Decision.DROP:
@@ -63,6 +63,13 @@ class Decider:
             self._brake.note_execution(file.definition.id, ())  # the effects of this run have no other cause
             return await asyncio.shield(execution.ended)
         return self.executor.skip(request, refusal.reason)
+
+    def _is_alarm(self, subject: tuple[str, ...]) -> bool:
+        """Return whether the subject is an alarm attribute of a device."""
+        if len(subject) != 3 or subject[0] != "device":
+            return False
+        _, device_id, attribute = subject
+        return any(each.is_alarm(attribute) for each in self._environment.registry.find_devices([device_id]))
 
     def _check_conditions(self, definition: AutomationDefinition) -> Refusal | None:
         if not definition.conditions:
@@ -127,6 +134,7 @@ def _request(
     refusal: Refusal | None,
     *,
     by_hand: bool = False,
+    is_alarm: bool = False,
 ) -> ExecutionRequest:
     definition = file.definition
     return ExecutionRequest(
@@ -138,5 +146,6 @@ def _request(
         event=event,
         by_hand=by_hand,
         is_waited_for=by_hand,
+        is_alarm=is_alarm,
         steps=_trace_conditions(definition, refusal),
     )

@@ -304,7 +304,8 @@ async def test_automations_wait_for_room_in_the_pool_unless_started_by_hand(tmp_
             report_error(it)
         views = executor.list_executions("a")
         assert [each.status for each in views] == ["queued"] * 3
-        room, earlier = "waiting for room in the Lua worker", "waiting for earlier executions"
+        earlier = "waiting for earlier executions"
+        room = "waiting for room in the Lua worker until some of 0 executions end"
         assert [each.doing for each in views] == [room, earlier, earlier]
         assert it.stage.plays == []
         running = asyncio.ensure_future(by_hand(it))
@@ -324,6 +325,32 @@ async def test_automations_wait_for_room_in_the_pool_unless_started_by_hand(tmp_
         assert [status for status, _ in it.outcomes()].count("cancelled") == 1
         assert len(it.stage.plays) == 3
         assert not executor._waiting, "an id without waiting executions needs no memory"
+
+
+@pytest.mark.parametrize("wait", [{}, {"duration_secs": 5}])
+async def test_an_alarm_begins_at_once_while_others_wait_for_room(tmp_path: Path, wait: dict[str, Any]) -> None:
+    smoke = {"type": "device_state_change", "device_id": LAMP, "attribute": "smoke", "equals": True, **wait}
+    files = automation(TICK), automation(smoke, "alarm")
+    async with bench(tmp_path, *files) as it:
+        await hold(it)
+        it.stage.room.clear()
+        report_error(it)
+        it.show(smoke=True)
+        await it.pass_by(6)
+        assert [each.name for each in it.stage.plays] == ["alarm"] and it.stage.urgent == ["alarm"]
+
+
+async def test_an_execution_reports_a_long_wait_for_room(tmp_path: Path) -> None:
+    async with bench(tmp_path, automation(TICK)) as it:
+        await it.drain()
+        it.stage.room.clear()
+        it.stage.begun = 256
+        report_error(it)
+        await it.pass_by(17.5)
+        it.stage.room.set()
+        await it.drain()
+        [entry] = it.entries()
+        assert entry.warnings == ("waited 17.5 s to begin, because 256 executions had not ended",)
 
 
 async def test_replaced_automations_that_waited_for_room_leave_one_wait_for_room(tmp_path: Path) -> None:

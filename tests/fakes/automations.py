@@ -51,6 +51,7 @@ ON = {"type": "device_state_change", "device_id": LAMP, "attribute": "power", "e
 
 class Play:
     counted_secs = 0.0
+    queued_secs = 0.0
 
     def __init__(self, name: str, source: Source, event: Mapping[str, Any]) -> None:
         self.name = name.removeprefix("automation:")
@@ -88,22 +89,27 @@ class Stage:
         self.room = asyncio.Event()
         self.room.set()
         self.waits_for_room = 0
+        self.urgent: list[str] = []
 
     @property
     def is_full(self) -> bool:
         return not self.room.is_set()
 
     is_half_used = False
+    begun = 0
 
     async def wait_for_room(self) -> None:
         self.waits_for_room += 1
         await self.room.wait()
 
-    def begin(self, source: Source, context: Any, event: Mapping[str, Any], *, name: str) -> Play:
+    def begin(
+        self, source: Source, context: Any, event: Mapping[str, Any], *, name: str, is_urgent: bool = False
+    ) -> Play:
         play = Play(name, source, event)
         if play.name in self.breaks:
             raise ZeroDivisionError("by mistake")
         self.plays.append(play)
+        self.urgent += [play.name] if is_urgent else []
         if self.ends_at_once:
             play.end()
         return play

@@ -104,8 +104,10 @@ class Started:
         return self._task.result()
 
 
-def start(pool: WorkerPool, source: Source, calls: LuaCalls, event: Any = None, *, name: str) -> Started:
-    return Started(pool.begin(source, calls, event, name=name))
+def start(
+    pool: WorkerPool, source: Source, calls: LuaCalls, event: Any = None, *, name: str, is_urgent: bool = False
+) -> Started:
+    return Started(pool.begin(source, calls, event, name=name, is_urgent=is_urgent))
 
 
 async def ended(execution: Started) -> None:

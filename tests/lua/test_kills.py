@@ -52,10 +52,12 @@ class LuaStage(Stage):
         self._pool = pool
         self._dice = dice
 
-    def begin(self, source: Any, context: Any, event: Mapping[str, Any], *, name: str) -> Play:
+    def begin(
+        self, source: Any, context: Any, event: Mapping[str, Any], *, name: str, is_urgent: bool = False
+    ) -> Play:
         notes = Notes(lambda *_: asyncio.sleep(self._dice.random() / 100))
         body = scene(self._dice.choice(self.bodies))
-        return cast("Play", self._pool.begin(body, notes, event, name=name))
+        return cast("Play", self._pool.begin(body, notes, event, name=name, is_urgent=is_urgent))
 
 
 def pids(pool: WorkerPool) -> list[int]:

@@ -127,6 +127,20 @@ async def test_many_executions_begin_one_after_another_and_those_that_sleep_do_n
     assert len(notes.asked) == 600
 
 
+async def test_an_urgent_execution_begins_before_those_that_wait(caplog: pytest.LogCaptureFixture) -> None:
+    gate = asyncio.Event()
+    notes, urgent = Notes(lambda *_: gate.wait()), Notes()
+    async with open_pool() as pool:
+        every = [start(pool, scene(TRIVIAL), notes, name="scene:x") for _ in range(MAX_BEGUN + 10)]
+        await until(lambda: len(notes.asked) == MAX_BEGUN)
+        await ended(start(pool, scene(TRIVIAL), urgent, name="scene:y", is_urgent=True))
+        assert urgent.asked and len(notes.asked) == MAX_BEGUN
+        gate.set()
+        await asyncio.gather(*map(ended, every))
+    warning = "256 executions have not ended, such as scene:x; until some end, only alarms begin at once"
+    assert [each for each in caplog.messages if "have not ended" in each] == [warning]
+
+
 async def test_a_replaced_execution_that_waits_for_a_call_keeps_its_place() -> None:
     gate = asyncio.Event()
     notes = Notes(lambda *_: gate.wait())

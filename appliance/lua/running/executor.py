@@ -45,6 +45,9 @@ MAX_BY_CLIENTS = 256
 """Maximum number of executions that clients started and that have not ended, for scenes and automations each. Even if
 all of them sleep, most of the worker's memory remains for other executions."""
 
+MIN_REPORTED_WAIT_SECS = 1.0
+"""An execution that has waited this long for room in the worker reports the wait as a warning."""
+
 log = logging.getLogger("lua")
 
 
@@ -55,6 +58,7 @@ class ExecutionRequest(Struct, frozen=True, kw_only=True):
     - `id`, `name`: identify the scene or automation.
     - `by_hand`: whether to start regardless of the mode. The mode does not count a run that was started by hand.
     - `is_waited_for`: whether a caller waits for the result, so that the run skips the queue for room in the worker.
+    - `is_alarm`: whether an alarm attribute of a device caused the request.
     - `chain`: the labels of the executions that led to the request.
     - `steps`: the first steps of the trace.
     """
@@ -67,6 +71,7 @@ class ExecutionRequest(Struct, frozen=True, kw_only=True):
     event: Mapping[str, Any] | None = None
     by_hand: bool = False
     is_waited_for: bool = False
+    is_alarm: bool = False
     chain: tuple[str, ...] = ()
     steps: tuple[Mapping[str, Any], ...] = ()
 
@@ -79,6 +84,12 @@ class ExecutionRequest(Struct, frozen=True, kw_only=True):
     def is_by_client(self) -> bool:
         """Return whether a client started the execution, not a trigger or another execution."""
         return self.is_waited_for and not self.chain
+
+    @property
+    def is_urgent(self) -> bool:
+        """Return whether the execution begins while many others have not ended. A scene that an execution runs takes
+        the place of that execution, which waits for the scene."""
+        return self.is_alarm or bool(self.chain)
 
 
 OnEnd = Callable[[ExecutionRequest, ExecutionEntry], None]
@@ -113,6 +124,7 @@ class Execution:
     3. Started (`start`, `_run`): `lua` runs the file.
     4. Ended (`_end`): `ended` contains the result. An execution can end in any stage.
 
+    `begun_before` is the number of executions that the worker had begun when this execution was admitted.
     `occupies_mode` is false once the mode ignores the execution.
     """
 
@@ -127,12 +139,15 @@ class Execution:
         self.ended: asyncio.Future[ExecutionEntry] = asyncio.get_running_loop().create_future()
         self.context: Context | None = None
         self.lua: LuaRun | None = None
+        self.admitted = 0.0
         self.began = 0.0
+        self.begun_before = 0
         self.end_because = STOPPED
 
     def view(self, *, is_admitted: bool) -> ExecutionView:
         request, lua = self.request, self.lua
-        wait = "waiting for room in the Lua worker" if is_admitted else "waiting for earlier executions"
+        room = f"waiting for room in the Lua worker until some of {self.begun_before} executions end"
+        wait = room if is_admitted else "waiting for earlier executions"
         status, doing = ("queued", wait) if lua is None else lua.describe_activity()
         return ExecutionView(
             id=self.id,
@@ -235,11 +250,14 @@ class Executor:
         return None
 
     def _admit(self, execution: Execution) -> None:
-        """Occupy a slot of the mode, then start the execution. If no caller waits for it, it first waits for room in
-        the worker."""
+        """Occupy a slot of the mode, then start the execution. Unless a caller waits for it, or an alarm caused it,
+        it first waits for room in the worker."""
+        execution.admitted, execution.begun_before = self._clock.monotonic(), self._pool.begun
         self._admitted[execution] = None
         self._admitted_by_id.setdefault(execution.request.id, {})[execution] = None
-        if not execution.request.is_waited_for and (self._unstarted or self._pool.is_full):
+        request = execution.request
+        may_wait = not (request.is_waited_for or request.is_alarm)
+        if may_wait and (self._unstarted or self._pool.is_full):
             self._unstarted[execution] = None
             if not self._late_starts.is_busy:
                 self._late_starts.start()
@@ -261,7 +279,9 @@ class Executor:
         execution.at, execution.began = self._clock.now(), self._clock.monotonic()
         try:
             execution.context = context = self._new_context(request)
-            execution.lua = self._pool.begin(request.source, context, request.event, name=request.label)
+            execution.lua = self._pool.begin(
+                request.source, context, request.event, name=request.label, is_urgent=request.is_urgent
+            )
             if self._unfinished is not None:
                 self._unfinished.begin(execution.id, request.kind, request.id, execution.at)
             self._tasks.start(self._run(execution, execution.lua), f"run of {request.label}")
@@ -319,7 +339,7 @@ class Executor:
             counted_secs=0.0 if execution.lua is None else execution.lua.counted_secs,
             trigger_payload=request.event,
             trace=(*request.steps, *(() if context is None else context.trace.list_steps()))[-MAX_TRACE_STEPS:],
-            warnings=() if context is None else tuple(context.warnings),
+            warnings=(*_describe_wait(execution), *(() if context is None else context.warnings)),
         )
 
     def _record(self, request: ExecutionRequest, entry: ExecutionEntry) -> None:
@@ -442,6 +462,15 @@ class Executor:
 
     def _all_waiting(self) -> list[Execution]:
         return [execution for waiting in self._waiting.values() for execution in waiting]
+
+
+def _describe_wait(execution: Execution) -> list[str]:
+    """Return a sentence if the execution waited long for room in the worker."""
+    if execution.lua is None:
+        return []
+    secs = execution.began - execution.admitted + execution.lua.queued_secs
+    behind = f"waited {secs:.1f} s to begin, because {execution.begun_before} executions had not ended"
+    return [behind] if secs >= MIN_REPORTED_WAIT_SECS and execution.begun_before else []
 
 
 def _remove(by_id: dict[str, dict[Execution, None]], execution: Execution) -> None:

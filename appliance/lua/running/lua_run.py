@@ -87,6 +87,8 @@ class LuaRun:
     Log lines and messages contain `name`. `kind` is the frame that begins the run. `event` is the last part of this
     frame: JSON for EXECUTE and CALL.
 
+    - `is_urgent`: whether the run begins even while many others have not ended.
+    - `queued_secs`: the time until the worker received the file.
     - `number`: identifies the run in its worker; 0 without a worker.
     - `description`: the result of a DESCRIBE or CALL frame, as JSON.
     - `cpu_secs`: processor time of the run's Lua, as last reported.
@@ -105,8 +107,13 @@ class LuaRun:
         event: bytes,
         calls: LuaCalls,
         settings: RunSettings,
+        *,
+        is_urgent: bool = False,
     ) -> None:
         self.name = name
+        self.is_urgent = is_urgent
+        self.queued_secs = 0.0
+        self._submitted_at = settings.machine.monotonic()
         self.kind = kind
         self.source = source
         self._calls = calls
@@ -288,6 +295,7 @@ class LuaRun:
     def note_begun(self) -> None:
         """Record that the worker received the file."""
         self._phase = Phase.ACTIVE
+        self.queued_secs = self._settings.machine.monotonic() - self._submitted_at
 
     def receive(self, frame: WorkerFrame) -> bool:
         """Handle a frame of this run. Return whether Lua has paused or ended."""

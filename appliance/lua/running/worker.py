@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
+import logging
+from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from typing import Any, cast
 
@@ -17,8 +18,8 @@ MAX_RUNNING = 64
 """Maximum number of concurrent runs in one worker. Further runs wait."""
 
 MAX_BEGUN = 256
-"""Maximum number of begun scenes and automations in one worker. A run that sleeps or waits for a scene is not
-counted. Each begun run occupies memory until it ends. A replaced run ends only when its call returns."""
+"""Maximum number of begun scenes and automations in one worker, except urgent ones. A run that sleeps or waits for a
+scene is not counted. Each begun run occupies memory until it ends. A replaced run ends only when its call returns."""
 
 MAX_UNBEGUN = 64
 """Maximum number of scenes and automations that wait in one worker to begin. Further ones wait in their executor."""
@@ -53,6 +54,8 @@ MAX_FRAMES_AT_ONCE = 16
 """Maximum number of frames per iteration of the event loop. The worker waits while more frames are pending."""
 
 
+log = logging.getLogger("lua")
+
 _Unsent = tuple[LuaRun, FrameKind, tuple[bytes, ...]]
 """A run, and the kind and parts of its next frame."""
 
@@ -66,8 +69,10 @@ class Worker(asyncio.BufferedProtocol):
     - `_runs`: the runs by number, until Lua has ended.
     - `_running`: the runs whose Lua runs now.
     - `_begun`: the scenes and automations that have begun, until the hub's side has ended.
-    - `_unbegun`: the frames that begin scenes and automations and are not sent yet.
+    - `_unbegun`: the frames that begin scenes and automations and are not sent yet, except urgent ones.
     - `_others`: all other frames that are not sent yet.
+    - `_is_crowded`: whether the worker has warned that runs wait to begin. Once half of them have ended, it can warn
+      again.
     """
 
     def __init__(
@@ -96,6 +101,7 @@ class Worker(asyncio.BufferedProtocol):
         self._others: deque[_Unsent] = deque()
         self._unbegun: deque[_Unsent] = deque()
         self._others_in_a_row = 0
+        self._is_crowded = False
         self._last_number = 0
         self._silent_checks = 0
         self._has_stuck_threads = False
@@ -128,6 +134,11 @@ class Worker(asyncio.BufferedProtocol):
     def is_half_used(self) -> bool:
         """Return whether the process uses half of its maximum memory."""
         return 2 * self._resident_bytes() >= self._max_resident_bytes()
+
+    @property
+    def begun(self) -> int:
+        """Return the number of scenes and automations that have begun and not ended."""
+        return len(self._begun)
 
     async def wait_for_change(self) -> None:
         """Wait until a run begins, or until the process ends."""
@@ -180,7 +191,7 @@ class Worker(asyncio.BufferedProtocol):
         """Send the frame to the run's Lua when there are fewer than `MAX_RUNNING` in `_running`."""
         if self.ended_because is not None:
             run.lose(self.ended_because)
-        queue = self._unbegun if kind is FrameKind.EXECUTE else self._others
+        queue = self._unbegun if kind is FrameKind.EXECUTE and not run.is_urgent else self._others
         queue.append((run, kind, parts))
         self._send_waiting()
 
@@ -194,6 +205,8 @@ class Worker(asyncio.BufferedProtocol):
 
     def release(self, run: LuaRun) -> None:
         self._begun.discard(run)
+        if len(self._begun) <= MAX_BEGUN // 2:
+            self._is_crowded = False
         self._send_soon()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -264,6 +277,8 @@ class Worker(asyncio.BufferedProtocol):
     def _choose(self) -> deque[_Unsent]:
         """Return the queue whose first frame is sent next."""
         may_begin = self._unbegun and not self._has_begun_most()
+        if self._unbegun and not may_begin:
+            self._warn_once()
         if not may_begin or (self._others and self._others_in_a_row < MAX_OTHERS_IN_A_ROW):
             self._others_in_a_row += 1
             return self._others
@@ -273,6 +288,13 @@ class Worker(asyncio.BufferedProtocol):
 
     def _has_begun_most(self) -> bool:
         return len(self._begun) >= MAX_BEGUN and sum(not each.is_sleeping for each in self._begun) >= MAX_BEGUN
+
+    def _warn_once(self) -> None:
+        if not self._is_crowded:
+            self._is_crowded = True
+            names = ", ".join(name for name, _ in Counter(run.name for run in self._begun).most_common(3))
+            sentence = "%d executions have not ended, such as %s; until some end, only alarms begin at once"
+            log.warning(sentence, len(self._begun), names)
 
     def _note_running(self, run: LuaRun) -> None:
         self._running.add(run)

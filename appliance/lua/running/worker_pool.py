@@ -160,11 +160,19 @@ class WorkerPool:
         """Compile the file without running it. Raise `ScriptFailed` if the file is not valid Lua."""
         await self._run_file(FrameKind.COMPILE, source)
 
-    def begin(self, source: Source, calls: LuaCalls, event: Mapping[str, Any] | None = None, *, name: str) -> LuaRun:
+    def begin(
+        self,
+        source: Source,
+        calls: LuaCalls,
+        event: Mapping[str, Any] | None = None,
+        *,
+        name: str,
+        is_urgent: bool = False,
+    ) -> LuaRun:
         """Begin a run in a worker: the file's top-level code, then `execute(ctx)` or `execute(ctx, event)`. Then
-        await the run's `finish`."""
+        await the run's `finish`. An urgent run does not wait until others end."""
         given = b"" if event is None else to_bytes(event)
-        return self._begin(FrameKind.EXECUTE, source, given, calls, name)
+        return self._begin(FrameKind.EXECUTE, source, given, calls, name, is_urgent=is_urgent)
 
     @property
     def is_full(self) -> bool:
@@ -175,6 +183,11 @@ class WorkerPool:
     def is_half_used(self) -> bool:
         """Return whether the current worker uses half of its maximum memory."""
         return self._current is not None and self._current.is_half_used
+
+    @property
+    def begun(self) -> int:
+        """Return the number of scenes and automations in the current worker that have begun and not ended."""
+        return 0 if self._current is None else self._current.begun
 
     async def wait_for_room(self) -> None:
         """Wait until `is_full` is false."""
@@ -189,10 +202,12 @@ class WorkerPool:
         calls: LuaCalls,
         name: str,
         limits: RunLimits | None = None,
+        *,
+        is_urgent: bool = False,
     ) -> LuaRun:
         """Begin a run, by default with the limits of the pool."""
         settings = self._settings if limits is None else replace(self._settings, limits=limits)
-        run = LuaRun(name, kind, source, given, calls, settings)
+        run = LuaRun(name, kind, source, given, calls, settings, is_urgent=is_urgent)
         if self._is_closing:
             run.cancel()
         else:

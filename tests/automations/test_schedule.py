@@ -142,6 +142,8 @@ async def test_a_failed_alarm_does_not_stop_others(caplog: pytest.LogCaptureFixt
         # set back: an hourly schedule follows the clock, but a daily schedule fires once on the same day
         (Each(HOUR), False, [("pass", HOUR), ("set", -HOUR), ("pass", 90 * MINUTE)], [HOUR, HOUR]),
         (Each(HOUR), False, [("pass", HOUR), ("set", -6 * SECOND), ("pass", 90 * MINUTE)], [HOUR, 2 * HOUR]),
+        (Each(HOUR), False, [("pass", HOUR), ("set", -73 * SECOND), ("pass", 90 * MINUTE)], [HOUR, 2 * HOUR]),
+        (Each(HOUR), False, [("pass", HOUR), ("set", -299 * SECOND), ("pass", 90 * MINUTE)], [HOUR, 2 * HOUR]),
         # set back to just before an occurrence, which is due before the scheduler notices the change
         (
             Each(HOUR),

@@ -26,8 +26,8 @@ log = logging.getLogger("automations")
 LATE_SECS = 1.0
 """Seconds of delay after which an occurrence is marked as late."""
 
-MAX_ADJUSTMENT = timedelta(minutes=1)
-"""If the clock is set back by less than this time, for example by NTP, no occurrence is repeated."""
+MAX_ADJUSTMENT = timedelta(minutes=5)
+"""If the clock is set back by less than this time, for example by NTP, no occurrence fires again."""
 
 MAX_COUNTED = 100
 """Maximum number of missed occurrences that are counted for a call. Hundreds of calls may have missed weeks."""

@@ -23,6 +23,7 @@ from appliance.api.http_server.connection import READ_BYTES, Connection
 from appliance.api.http_server.connection_limiter import (
     EMPTY_CONNECTIONS_EXPIRED_PER_SEC,
     MAX_EMPTY_CONNECTIONS,
+    MAX_SPARED_CONNECTIONS,
     ConnectionLimiter,
 )
 from appliance.api.http_server.http1 import StrictHttp1
@@ -31,7 +32,7 @@ from appliance.api.http_server.proxies import TrustedProxies
 from appliance.api.http_server.websocket import WebSocket
 from appliance.api.http_server.websocket_protocol import StrictProtocol
 from appliance.api.limits import ApiLimits
-from appliance.event_loop import MAX_EVENTS_PER_TURN, run
+from appliance.event_loop import MAX_EVENTS_PER_TURN, MAX_RESUMED_PER_TURN, run
 from tests.api.caller import CLOSE, KEY, TEXT, UPGRADE, Caller, call, frame, request, shown
 from tests.attacks.test_clients import SLACK, sockets_to
 from tests.fakes.app import App, open_app
@@ -102,6 +103,16 @@ class TestTable:
             each.is_idle = False
         assert limiter.make_room("c")
         assert limiter.refused == 1 and limiter.count == 4
+
+    def test_a_flood_of_busy_connections_loses_the_least_recently_used_one(self) -> None:
+        """Otherwise, a client that sends no body or reads no answer would lock out all others."""
+        limiter = ConnectionLimiter(capacity=100, per_peer=60, now=lambda: 0.0)
+        made = fill(limiter, a=MAX_SPARED_CONNECTIONS + 8, b=60)
+        for each in (*made["a"], *made["b"]):
+            each.is_idle = False
+        limiter.refresh("b", made["b"][0])
+        assert limiter.make_room("c") is None
+        assert [each for each in (*made["a"], *made["b"]) if each.is_aborted] == [made["b"][1]]
 
     def test_a_peer_has_no_more_than_its_own_limit(self) -> None:
         limiter = ConnectionLimiter(capacity=10, per_peer=3, now=lambda: 0.0)
@@ -247,6 +258,32 @@ async def end_connection(app: App, sent: list[bytes], *, is_reset: bool) -> None
             await asyncio.sleep(0.005)
         if is_reset:
             caller.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+
+def test_few_pipelined_requests_of_all_clients_are_served_per_turn() -> None:
+    async def count_most() -> int:
+        async with open_app() as app:
+            host, port = app.url.removeprefix("http://").split(":")
+            with ExitStack() as stack:
+                clients = [stack.enter_context(socket.create_connection((host, int(port)))) for _ in range(150)]
+                for each in clients:
+                    each.sendall(request("GET", "/health") * 4)
+                    each.setblocking(False)
+                most = received = 0
+                while received < 4 * len(clients):
+                    await asyncio.sleep(0)
+                    new = sum(map(_count_answers, clients))
+                    most, received = max(most, new), received + new
+        return most
+
+    assert run(count_most()) <= MAX_EVENTS_PER_TURN + MAX_RESUMED_PER_TURN
+
+
+def _count_answers(client: socket.socket) -> int:
+    try:
+        return client.recv(1 << 16).count(b"HTTP/1.1 200")
+    except BlockingIOError:
+        return 0
 
 
 async def test_a_request_that_is_being_answered_is_not_idle() -> None:

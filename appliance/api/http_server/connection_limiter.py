@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
+from itertools import islice
 from typing import Protocol
 
 from appliance.api.http_server.proxies import NO_PROXIES, TrustedProxies
@@ -13,6 +14,9 @@ MAX_EMPTY_CONNECTIONS = 600
 
 EMPTY_CONNECTIONS_EXPIRED_PER_SEC = 300.0
 """A peer's count of connections without a request decreases by this number per second."""
+
+MAX_SPARED_CONNECTIONS = 32
+"""At full capacity, only a peer with more connections than this loses one that is not idle. A browser uses fewer."""
 
 
 class Closable(Protocol):
@@ -40,6 +44,9 @@ class ConnectionLimiter:
       over the connection.
 
     At full capacity, the peer with the most connections loses the connection that has been idle for the longest time.
+    If its oldest connections are not idle, for example because the peer reads no answers, and the peer has more than
+    `MAX_SPARED_CONNECTIONS`, it loses the least recently used one.
+
     If a peer with more than half of the capacity opens a connection, that connection is refused instead. A peer that
     repeatedly opens and closes connections without a request is also refused, because refusing a connection costs a
     tenth as much as serving a connection.
@@ -136,13 +143,14 @@ class ConnectionLimiter:
         return {"open": self.count, "refused": self.refused, "evicted": self.evicted}
 
     def _evict(self) -> bool:
-        """Close an idle connection of the peer with the most connections. Return False if this peer has no idle
-        connection."""
+        """Close a connection of the peer with the most connections. Return False if this peer keeps all."""
         peer = max(self._open, key=lambda each: len(self._open[each]))
-        for connection in self._open[peer]:
-            if connection.is_idle:
-                self.remove(peer, connection)
-                self.evicted += 1
-                connection.abort()
-                return True
-        return False
+        oldest = list(islice(self._open[peer], MAX_SPARED_CONNECTIONS + 1))
+        is_spared = len(oldest) <= MAX_SPARED_CONNECTIONS
+        connection = next((each for each in oldest if each.is_idle), None if is_spared else oldest[0])
+        if connection is None:
+            return False
+        self.remove(peer, connection)
+        self.evicted += 1
+        connection.abort()
+        return True

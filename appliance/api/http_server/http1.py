@@ -22,7 +22,7 @@ from appliance.api.http_server.framing import (
     parse_head,
 )
 from appliance.api.limits import MAX_FILE_BODY_BYTES, ApiLimits
-from appliance.event_loop import next_turn
+from appliance.event_loop import wait_in_line
 
 MAX_DISCARDED_BODIES = 4
 """If the response is sent before the whole request body has arrived, the rest of the body is read and discarded, so
@@ -130,8 +130,8 @@ class StrictHttp1(Http):
         await self._send(head, b"" if self.head_only else response.body)
         self.stage = Stage.IDLE
         if self.recv_buffer and self.keep_alive:
-            # let other tasks run, because thousands of requests may already have arrived
-            await next_turn()
+            # thousands of requests of many clients may already have arrived
+            await wait_in_line()
 
     async def read(self) -> bytes | None:
         """Return the next piece of the body, or None at its end."""
@@ -246,7 +246,7 @@ class StrictHttp1(Http):
         """Return the size of the next chunk. For the last chunk, read its trailers and return 0."""
         self._chunks += 1
         if self._chunks % CHUNKS_PER_TURN == 0:
-            await next_turn()
+            await wait_in_line()
         if await self._take_line(0):
             raise BadRequest("a chunk is longer than its stated size")
         size = parse_chunk(await self._take_line(MAX_CHUNK_LINE_BYTES))

@@ -244,6 +244,12 @@ async def test_discovered_devices_are_listed_with_their_sections(browser: Browse
         await expect(visit.page.get_by_text("Nothing found")).to_be_visible()
 
 
+async def test_the_address_of_an_unknown_section_is_explained(browser: Browser, tmp_path: Path) -> None:
+    async with open_app(root=tmp_path, adapters={}) as app, visiting(browser, app) as visit:
+        await visit.open("#/settings/adapter:oven")
+        await expect(visit.page.locator("main")).to_contain_text("There is no section oven.")
+
+
 async def test_errors_in_files_are_shown_with_their_lines(browser: Browser, tmp_path: Path) -> None:
     for file, text in (
         ("automations/dusk.lua", "return {\n  id = 'dusk', mod = 1 }"),

@@ -99,7 +99,7 @@ export function EditSection({ name }) {
 	return [
 		a({ class: "back", href: "#/settings/devices" }, icon("back"), t("settings.devices")),
 		h1({ tabindex: "-1" }, name),
-		!kind ? empty(error ?? (data ? t("add.in_file") : "…")) : div({ class: "card form" }, p({ class: "hint" }, titleOf(kind)),
+		!kind ? empty(error ?? (data ? t(section ? "add.in_file" : "add.gone", { name }) : "…")) : div({ class: "card form" }, p({ class: "hint" }, titleOf(kind)),
 			use(SectionForm, { key: name, kind, section, version: data.version, onDone: () => setDone(true) }),
 			isDone && p({ role: "status" }, t("add.saved"))),
 		card(row(span(t("add.other")), a({ class: "button", href: fileAddress("config/default.toml") }, icon("file"), "default.toml"))),

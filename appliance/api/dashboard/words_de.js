@@ -583,6 +583,7 @@ trace: Anfragen und Antworten
 edit: {name} ändern
 kept: Unverändert
 in_file: Ändere das in der Datei.
+gone: Es gibt keinen Abschnitt {name}.
 token: Token (falls nötig)
 default: Wie üblich: {value}
 saved: Gesichert. Es startet jetzt neu.

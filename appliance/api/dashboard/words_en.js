@@ -466,6 +466,7 @@ trace: Requests and answers
 edit: Change {name}
 kept: Unchanged
 in_file: Change this setting in the file.
+gone: There is no section {name}.
 token: Token (if any)
 default: Default: {value}
 saved: Saved. The adapter restarts now.

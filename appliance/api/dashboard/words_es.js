@@ -583,6 +583,7 @@ trace: Peticiones y respuestas
 edit: Cambiar {name}
 kept: Sin cambios
 in_file: Cambia esto en el archivo.
+gone: No hay ninguna sección {name}.
 token: Token (si lo hay)
 default: Lo habitual: {value}
 saved: Guardado. Ahora se reinicia.

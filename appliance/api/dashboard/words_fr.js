@@ -583,6 +583,7 @@ trace: Requêtes et réponses
 edit: Modifier {name}
 kept: Inchangé
 in_file: À modifier dans le fichier.
+gone: Il n’y a pas de section {name}.
 token: Jeton (s’il y en a un)
 default: Par défaut : {value}
 saved: Enregistré. Il redémarre maintenant.

@@ -583,6 +583,7 @@ trace: Richieste e risposte
 edit: Modifica {name}
 kept: Invariata
 in_file: Modificalo nel file.
+gone: La sezione {name} non c’è.
 token: Token (se c’è)
 default: Come al solito: {value}
 saved: Salvato. Ora riparte.

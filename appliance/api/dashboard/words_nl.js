@@ -583,6 +583,7 @@ trace: Verzoeken en antwoorden
 edit: {name} wijzigen
 kept: Ongewijzigd
 in_file: Wijzig dit in het bestand.
+gone: De sectie {name} bestaat niet.
 token: Token (indien nodig)
 default: Zoals gewoonlijk: {value}
 saved: Opgeslagen. Het start nu opnieuw.

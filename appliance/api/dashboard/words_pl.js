@@ -583,6 +583,7 @@ trace: Zapytania i odpowiedzi
 edit: Zmień {name}
 kept: Bez zmian
 in_file: Zmień to w pliku.
+gone: Nie ma sekcji {name}.
 token: Token (jeśli jest)
 default: Zwykle: {value}
 saved: Zapisano. Teraz uruchamia się ponownie.

@@ -235,7 +235,7 @@ def _add_history(commands: Any, common: Sequence[_Parser]) -> None:
         metavar="T",
         help="the start, such as 2026-11-01, 2026-11-01T18:00, or 2026-11-01T17:00:00Z (default: all)",
     )
-    export.add_argument("--end", metavar="T", help="the end, inclusive (default: now)")
+    export.add_argument("--end", metavar="T", help="the end, inclusive (default: all)")
     forms = export.add_mutually_exclusive_group()
     forms.add_argument("--csv", action="store_true", help="print a table (the default)")
     forms.add_argument("--json", action="store_true", help="one JSON object per line")

@@ -143,6 +143,19 @@ def test_an_invalid_time_is_wrong_usage(past: Path, command: Command, flag: str)
     assert code == 64 and result.startswith(f"lares: {flag} must be a time, such as 2026-11-01")
 
 
+def test_without_an_end_the_export_contains_entries_of_a_clock_that_was_ahead(past: Path, command: Command) -> None:
+    MonthFiles(Disk(past / "data")).append(
+        "9000-01",
+        [
+            _line(k="command", d="hall", s="room", r="attic", o="ok", m=None, c=_COMMAND).replace(
+                b'"t": %d' % (NOON * 1000), b'"t": 221845392000000'
+            )
+        ],
+    )
+    code, result = command(past, "history", "export")
+    assert code == 0 and "9000-01-01T00:00:00.000Z" in result
+
+
 def test_a_home_without_history_has_an_empty_table(tmp_path: Path, command: Command) -> None:
     assert command(home(tmp_path), "history", "export", "--json") == (0, "")
     (tmp_path / "data").rename(tmp_path / "gone")

@@ -150,7 +150,8 @@ def ask_hub(arguments: argparse.Namespace, request: HubRequest) -> Any:
         if (holder := holder_of(folder)) is not None:
             what = f"process {holder} uses {folder}, but does not listen on control.sock in that folder"
             raise StartFailed(
-                f"{what}; the hub may be starting or stopping, so try again, or see its log", os.EX_UNAVAILABLE
+                f"{what}; try again in ten seconds; if this error remains, see the hub's log, or restart the hub",
+                os.EX_UNAVAILABLE,
             ) from None
         raise StartFailed(f"no hub runs on {folder}; start one with `lares run`", os.EX_UNAVAILABLE) from None
 

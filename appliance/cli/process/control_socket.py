@@ -16,7 +16,7 @@ from appliance.clock import Clock
 SOCKET = "control.sock"
 MAX_PATH_BYTES = 107
 
-SOCKET_CHECK_SECS = 60.0
+SOCKET_CHECK_SECS = 10.0
 """Seconds between two checks whether the socket's file exists."""
 
 log = logging.getLogger("hub")
@@ -85,17 +85,25 @@ async def restore_missing(
     check_folder: Callable[[], Awaitable[None]],
     clock: Clock,
 ) -> None:
-    """Bind and serve a new socket whenever another program has deleted the socket's file. Run until cancelled.
+    """Bind and serve a new socket whenever another program has deleted the socket's file. Run until cancelled. Log a
+    failure once, until its reason changes.
 
     `check_folder` raises `OSError` if the data directory was replaced, because another hub may use it.
     """
+    logged: str | None = None
     while True:
         await clock.sleep(SOCKET_CHECK_SECS)
-        if control.is_missing:
-            with contextlib.suppress(OSError):
-                await check_folder()
-                await serve(control.bind())
-                log.warning("the control socket was missing; the hub created it again")
+        if not control.is_missing:
+            logged = None
+            continue
+        try:
+            await check_folder()
+            await serve(control.bind())
+            log.warning("the control socket was missing; the hub created it again")
+        except OSError as error:
+            if logged != (reason := error.strerror or str(error)):
+                logged = reason
+                log.warning("the control socket is missing, so commands cannot reach this hub: %s", reason)
 
 
 @contextlib.contextmanager

@@ -15,6 +15,7 @@ from appliance.api.hooks import Hooks
 from appliance.api.http_server.application import Application
 from appliance.api.http_server.connection_limiter import ConnectionLimiter
 from appliance.api.http_server.proxies import TrustedProxies
+from appliance.api.http_server.unsent_bytes import UnsentBytes
 from appliance.api.keyring import Keyring
 from appliance.api.limits import ApiLimits
 from appliance.api.rate_limit import Buckets
@@ -113,6 +114,7 @@ def build_app(
     requests = RequestCounts()
     proxies = TrustedProxies(limits.trusted_proxies)
     limiter = ConnectionLimiter(limits.connections, limits.connections_per_peer, hub.clock.monotonic, proxies)
+    unsent = UnsentBytes(limits.unsent_bytes)
     stream = EventStream(hub.bus, event_capacity, hub.start_errors)
     encoder = DeviceEncoder()
     hub.bus.listen(encoder.forget_removed, DeviceRemoved)
@@ -124,6 +126,7 @@ def build_app(
         figures=Figures(hub, stream, limiter),
         requests=requests,
         stream=stream,
+        unsent=unsent,
         search=search,
         make_backup=make_backup,
         simulate=simulate,
@@ -134,8 +137,8 @@ def build_app(
     for route in routes:
         handler = partial(route.handler, resources[route.resource])
         router.add(replace(route, handler=_resolving(handler, hub) if route.has_device else handler))
-    gate = Gate(router, keyring.authenticator, Buckets(limits.rate, hub.clock), cors, limits, requests)
-    return Application(gate.respond, gate.handle_error, limits, limiter)
+    gate = Gate(router, keyring.authenticator, Buckets(limits.rate, hub.clock), cors, limits, requests, unsent)
+    return Application(gate.respond, gate.handle_error, limits, limiter, unsent)
 
 
 def _resolving(handler: Handler, hub: Hub) -> Handler:

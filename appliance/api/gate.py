@@ -7,6 +7,7 @@ The first failed check decides the status: key (401), role (403), path and metho
 from __future__ import annotations
 
 import asyncio
+from contextlib import nullcontext
 from functools import partial
 
 from sanic import HTTPResponse, Request
@@ -18,6 +19,7 @@ from appliance.api.cors import Cors
 from appliance.api.error_responses import error_response, response_status
 from appliance.api.http_server.connection import connection_of
 from appliance.api.http_server.http1 import http1_of
+from appliance.api.http_server.unsent_bytes import UnsentBytes
 from appliance.api.limits import ApiLimits
 from appliance.api.rate_limit import Buckets
 from appliance.api.request_counts import UNMATCHED, RequestCounts
@@ -46,6 +48,7 @@ class Gate:
         cors: Cors,
         limits: ApiLimits,
         counts: RequestCounts,
+        unsent: UnsentBytes,
     ) -> None:
         self._router = router
         self._authenticator = authenticator
@@ -53,6 +56,7 @@ class Gate:
         self._cors = cors
         self._bodies = Bodies(limits)
         self._counts = counts
+        self._unsent = unsent
         self._wrong_keys = WrongKeyLog()
 
     async def respond(self, request: Request) -> HTTPResponse | None:
@@ -100,8 +104,9 @@ class Gate:
         principal = await self._admit(request, route, ids.get("hook_id"))
         recheck = partial(self._authenticator.recheck, principal)
         call = Call(request=request, route=route, bodies=self._bodies, principal=principal, recheck=recheck)
-        result = await route.handler(call, **ids)
-        return None if route.is_websocket else to_response(result, route.response_schema)
+        async with self._unsent.room_for_answer() if route.is_large else nullcontext():
+            result = await route.handler(call, **ids)
+            return None if route.is_websocket else to_response(result, route.response_schema)
 
     async def _admit(self, request: Request, route: Route | None, hook: str | None = None) -> Principal | None:
         """Return the principal of the request's key, or None for a public route. Check the key (401), the role (403),

@@ -19,11 +19,13 @@ JSON_HEADERS = {"content-type": JSON_TYPE}
 
 
 class Response(HTTPResponse):
-    """A response whose headers Sanic does not validate, because the API sets only valid headers."""
+    """A response whose headers Sanic does not validate, because the API sets only valid headers. `start` is the
+    beginning of the body that clients do not share."""
 
-    def __init__(self, body: bytes, status: int, headers: dict[str, Any]) -> None:
+    def __init__(self, body: bytes, status: int, headers: dict[str, Any], start: bytes = b"") -> None:
         self.asgi = False
         self.body = body
+        self.start = start
         self.content_type = None
         self.stream = None
         self.status = status

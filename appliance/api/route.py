@@ -18,6 +18,7 @@ from appliance.api.device_encoder import DeviceEncoder
 from appliance.api.figures import Figures
 from appliance.api.hooks import Hooks
 from appliance.api.http_server.connection import connection_of
+from appliance.api.http_server.unsent_bytes import UnsentBytes
 from appliance.api.keyring import Keyring
 from appliance.api.limits import MAX_SMALL_BODY_BYTES
 from appliance.api.request_counts import RequestCounts
@@ -90,6 +91,7 @@ class Route(Struct, frozen=True, kw_only=True, dict=True):
     - `body`: checks the request's JSON; None if the body is not read.
     - `body_optional`: whether a missing body is treated as an empty object.
     - `query`: the checks of the query parameters.
+    - `is_large`: whether the answer can be large and is built for one client. Few such answers are built at once.
     - `is_rate_limited`: whether requests count towards the rate limit of their key.
     """
 
@@ -105,6 +107,7 @@ class Route(Struct, frozen=True, kw_only=True, dict=True):
     max_body_bytes: int = MAX_SMALL_BODY_BYTES
     query: RequestFields = field(default_factory=dict)
     is_websocket: bool = False
+    is_large: bool = False
     is_rate_limited: bool = False
     resource: type[Any] = object
 
@@ -196,6 +199,7 @@ class ApiParts(Struct, frozen=True, kw_only=True):
     figures: Figures
     requests: RequestCounts
     stream: EventStream
+    unsent: UnsentBytes
     search: Search
     make_backup: MakeBackup
     simulate: Simulate

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from functools import partial
 
 import pytest
 
+from appliance.api.app import ROUTES
 from appliance.api.http_server.unsent_bytes import GRACE_SECS, UnsentBytes
 from appliance.api.limits import ApiLimits
 from appliance.home.events import SystemErrorReported
@@ -59,6 +61,66 @@ async def test_unread_answers_are_bounded_and_other_clients_are_served(quiet_log
         slow.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 64 * 1024)  # for a short test
         while taken < length:
             taken += await take(slow, 64 * 1024)
+
+
+async def test_clients_share_the_memory_of_the_overview(quiet_log: pytest.LogCaptureFixture) -> None:
+    async with open_app(limits=ApiLimits(unsent_bytes=16 * MIB)) as app, AsyncExitStack() as stack:
+        add_rooms(app)
+        callers = [await stack.enter_async_context(call(app.url, small=True)) for _ in range(20)]
+        for each in callers:
+            each.stop_reading()
+        await asyncio.gather(*(each.send(request("GET", "/overview", KEY)) for each in callers))
+        await asyncio.sleep(3 * GRACE_SECS)
+        assert await count_open(app) >= 20, "20 copies of 4 MB would exceed the limit"
+        for each in callers:
+            each.resume_reading()
+            assert len((await each.reply()).json["rooms"]) == 1000
+
+
+def test_each_long_list_waits_for_room_before_it_is_built() -> None:
+    """`/devices`, `/overview`, and `/diagnostics/state` wait in the work that their clients share."""
+    small = {"/adapters", "/auth/keys", "/kinds", "/diagnostics/reload_watch", "/variables"}
+    shared = {"/devices", "/overview"}
+    lists = {
+        row.path: row.is_large
+        for row in ROUTES
+        if row.method == "GET"
+        and isinstance(row.response_schema, Mapping)
+        and row.response_schema.get("type") == "array"
+    }
+    assert {path for path, is_large in lists.items() if not is_large} <= small | shared
+
+
+async def test_a_large_answer_waits_for_room_until_silent_clients_can_be_disconnected() -> None:
+    unsent, client = UnsentBytes(8), Client(0.0)
+    for each in (client, Client(1.0), Client(2.0), Client(3.0)):
+        unsent.hold(each, 2)
+    async with unsent.room_for_answer():
+        pass  # the silent clients delay the answer, but not longer than `GRACE_SECS`
+    waiting = asyncio.create_task(enter(unsent))
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    unsent.release(client)
+    await waiting
+
+
+async def enter(unsent: UnsentBytes) -> None:
+    async with unsent.room_for_answer():
+        pass
+
+
+def test_a_body_that_clients_share_counts_once() -> None:
+    unsent, body = UnsentBytes(100), bytes(20)
+    clients = [Client(0.0) for _ in range(10)]
+    for client in clients:
+        unsent.hold(client, 1, body)
+        unsent.hold(client, 2, body)
+    assert unsent.held == 40
+    for client in clients[1:]:
+        unsent.release(client)
+    assert unsent.held == 22
+    unsent.release(clients[0])
+    assert unsent.held == 0
 
 
 async def take(caller: Caller, count: int) -> int:

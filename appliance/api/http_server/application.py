@@ -13,6 +13,7 @@ from sanic.config import Config
 from appliance.api.http_server.connection import READ_BYTES, connection_of
 from appliance.api.http_server.connection_limiter import ConnectionLimiter
 from appliance.api.http_server.http1 import http1_of
+from appliance.api.http_server.unsent_bytes import UnsentBytes
 from appliance.api.limits import ApiLimits
 
 _UNLIMITED_SECS = 7 * 86_400.0
@@ -30,12 +31,13 @@ class Application(Sanic[Config, Any]):
     - `respond`: returns the response to a request, or None for a WebSocket.
     - `handle_error`: returns the response to a request that raised an error.
     - `limiter`: counts the connections from the network.
+    - `unsent`: limits the unsent bytes of all connections.
 
     Sanic's own optimization, TOUCHUP, rewrites Sanic's classes at the start. This works for only one application per
     process.
     """
 
-    __slots__ = ("_respond", "limiter", "limits")
+    __slots__ = ("_respond", "limiter", "limits", "unsent")
 
     def __init__(
         self,
@@ -43,6 +45,7 @@ class Application(Sanic[Config, Any]):
         handle_error: Callable[[Request, Exception], Awaitable[HTTPResponse]],
         limits: ApiLimits,
         limiter: ConnectionLimiter,
+        unsent: UnsentBytes,
     ) -> None:
         super().__init__(
             f"lares-{next(_numbers)}",
@@ -53,6 +56,7 @@ class Application(Sanic[Config, Any]):
         )
         self.limits = limits
         self.limiter = limiter
+        self.unsent = unsent
         self._respond = respond
         self.error_handler.add(Exception, handle_error)
         self.config.update(

@@ -61,7 +61,7 @@ class Connection(HttpProtocol):
 
     __slots__ = (
         "_accepted",
-        "_body_bytes",
+        "_body",
         "_disconnect_timer",
         "_end_timer",
         "_frames",
@@ -96,7 +96,8 @@ class Connection(HttpProtocol):
         self._limiter = limiter
         self._frames = frames
         self._unsent = unsent
-        self._body_bytes = self._written = 0
+        self._body = b""
+        self._written = 0
         self._slow_since: float | None = None
         self.peer = peer
         self._proxy: str | None = peer if limiter.proxies.trusts(peer) else None
@@ -162,12 +163,18 @@ class Connection(HttpProtocol):
 
         Raise `RequestCancelled` if the connection is closed.
         """
-        self._body_bytes = len(body)
-        await self._send_part(head + body[:PART_BYTES])
-        for at in range(PART_BYTES, len(body), PART_BYTES):
-            await wait_for_short_turn()  # a client on the same machine may take megabytes without a pause
-            await self._send_part(body[at : at + PART_BYTES])
-        self._body_bytes, self._slow_since = 0, None
+        self._body = body
+        if len(body) > PART_BYTES:
+            self._unsent.hold(self, 0, body)
+        try:
+            await self._send_part(head + body[:PART_BYTES])
+            for at in range(PART_BYTES, len(body), PART_BYTES):
+                await wait_for_short_turn()  # a client on the same machine may take megabytes without a pause
+                await self._send_part(body[at : at + PART_BYTES])
+        finally:
+            self._body = b""
+            self._unsent.release(self)
+        self._slow_since = None
         self._time = self.loop.time()
 
     async def _send_part(self, data: bytes) -> None:
@@ -289,11 +296,14 @@ class Connection(HttpProtocol):
         super().pause_writing()
         if self._slow_since is None:
             self._slow_since, self._written = self.loop.time(), self._unsent_bytes()
-        self._unsent.hold(self, self._body_bytes + self._accepted.get_write_buffer_size())
+        self._unsent.hold(self, self._accepted.get_write_buffer_size(), self._body)
 
     def resume_writing(self) -> None:
         super().resume_writing()
-        self._unsent.release(self)
+        if len(self._body) > PART_BYTES and self.transport is not None and not self.transport.is_closing():
+            self._unsent.hold(self, 0, self._body)
+        else:
+            self._unsent.release(self)
         if self.websocket is not None:
             self._slow_since = None
             self.websocket.resume()

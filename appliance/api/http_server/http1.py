@@ -127,7 +127,10 @@ class StrictHttp1(Http):
             self.expecting_continue = False
             head = _CONTINUE + head
         self.stage = Stage.RESPONSE
-        await self._send(head, b"" if self.head_only else response.body)
+        if self.head_only:
+            await self._send(head)
+        else:
+            await self._send(head + start_of(response), response.body)
         self.stage = Stage.IDLE
         if self.recv_buffer and self.keep_alive:
             # thousands of requests of many clients may already have arrived
@@ -290,7 +293,13 @@ def encode_head(response: HTTPResponse, *, is_persistent: bool) -> bytes:
     begin = _encode_headers(response.status, tuple(response.headers.items()), is_persistent)
     if not has_message_body(response.status):
         return begin + b"\r\n"
-    return b"%bcontent-length: %d\r\n\r\n" % (begin, len(response.body or b""))
+    return b"%bcontent-length: %d\r\n\r\n" % (begin, len(start_of(response)) + len(response.body or b""))
+
+
+def start_of(response: HTTPResponse) -> bytes:
+    """Return the beginning of the body that clients do not share."""
+    start: bytes = getattr(response, "start", b"")  # a response of Sanic itself has none
+    return start
 
 
 @lru_cache(maxsize=64)

@@ -19,7 +19,6 @@ from appliance.api.http_server.application import Application
 from appliance.api.http_server.connection import Connection
 from appliance.api.http_server.connection_limiter import ConnectionLimiter
 from appliance.api.http_server.listener import Listener
-from appliance.api.http_server.unsent_bytes import UnsentBytes
 from appliance.byte_budget import ByteBudget
 from appliance.clock import Clock
 from appliance.errors import StartFailed, Stopping
@@ -70,7 +69,6 @@ class Server:
         self._app = app
         self._limits = limits = app.limits
         self._frames = ByteBudget(limits.frames_bytes)
-        self._unsent = UnsentBytes(limits.unsent_bytes)
         self._connections: set[Connection] = set()
         self._control: Listener | None = None
         self._control_limiter = ConnectionLimiter(MAX_CONTROL_CONNECTIONS, MAX_CONTROL_CONNECTIONS, clock.monotonic)
@@ -113,7 +111,7 @@ class Server:
             limits=self._limits,
             limiter=limiter,
             frames=self._frames,
-            unsent=self._unsent,
+            unsent=self._app.unsent,
             is_on_box=is_on_box,
             loop=asyncio.get_running_loop(),
             connections=self._connections,

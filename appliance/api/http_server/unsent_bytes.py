@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Protocol
+
+from msgspec import Struct
 
 MAX_SHARE = 4
 """A client counts for at most this fraction of the limit, so that a backup does not use all of it."""
@@ -15,6 +19,9 @@ client could read."""
 
 MAX_FACTOR_IN_GRACE = 2
 """At this multiple of the limit, the slowest clients are disconnected without `GRACE_SECS`."""
+
+MAX_BUILT_AT_ONCE = 4
+"""Number of large answers that the hub builds at the same time, because these are not counted yet."""
 
 log = logging.getLogger("api")
 
@@ -31,24 +38,56 @@ class SlowClient(Protocol):
         """Close the connection at once and discard unsent data."""
 
 
+class _Body(Struct):
+    """A body that several clients may share, and the number of clients that have not read it."""
+
+    body: bytes
+    size: int
+    clients: int = 0
+
+
 class UnsentBytes:
-    """Counts the unsent bytes of all clients that read too slowly. Beyond `max_bytes`, the slowest clients are
-    disconnected after `GRACE_SECS`."""
+    """Counts the bytes that clients have not read. A body that several clients share counts once. Beyond `max_bytes`,
+    the slowest clients are disconnected after `GRACE_SECS`."""
 
     def __init__(self, max_bytes: int) -> None:
         self.held = 0
         self._max_bytes = max_bytes
         self._max_per_client = max_bytes // MAX_SHARE
-        self._held: dict[SlowClient, int] = {}
+        self._held: dict[SlowClient, tuple[int, int]] = {}
+        self._bodies: dict[int, _Body] = {}
         self._is_check_due = False
+        self._building = asyncio.Semaphore(MAX_BUILT_AT_ONCE)
+        self._has_room = asyncio.Event()
 
-    def hold(self, client: SlowClient, size: int) -> None:
-        """Count this number of bytes for the client. If the limit is still exceeded after `GRACE_SECS`, disconnect
-        the slowest clients. If twice the limit would be exceeded, disconnect the slowest other clients at once."""
+    @asynccontextmanager
+    async def room_for_answer(self) -> AsyncIterator[None]:
+        """Build a large answer in this context. Wait until few other large answers are being built and until the
+        limit has room for the answer, but at most `GRACE_SECS` for room, so that silent clients delay nobody for
+        longer."""
+        async with self._building:
+            try:
+                async with asyncio.timeout(GRACE_SECS):
+                    while self.held > self._max_bytes - self._max_per_client:
+                        self._has_room.clear()
+                        await self._has_room.wait()
+            except TimeoutError:
+                pass
+            yield
+
+    def hold(self, client: SlowClient, size: int, body: bytes = b"") -> None:
+        """Count this number of bytes and the body for the client. If the limit is still exceeded after `GRACE_SECS`,
+        disconnect the slowest clients. If twice the limit would be exceeded, disconnect the slowest other clients at
+        once."""
         self.release(client)
-        counted = min(size, self._max_per_client)
+        shared = self._bodies.setdefault(id(body), _Body(body, 0))
+        if not shared.clients:
+            shared.size = min(len(body), self._max_per_client)
+            self.held += shared.size
+        shared.clients += 1
+        counted = min(size, self._max_per_client - shared.size)
         self._disconnect_slowest(MAX_FACTOR_IN_GRACE * self._max_bytes - counted)
-        self._held[client] = counted
+        self._held[client] = counted, id(body)
         self.held += counted
         if self.held > self._max_bytes and not self._is_check_due:
             self._is_check_due = True
@@ -60,7 +99,7 @@ class UnsentBytes:
 
     def _disconnect_slowest(self, max_bytes: int) -> None:
         """Disconnect the slowest clients until all clients together hold at most this number of bytes."""
-        while self.held > max_bytes:
+        while self._held and self.held > max_bytes:
             slowest = max(self._held, key=_late_secs)
             self.release(slowest)
             log.info(
@@ -70,7 +109,16 @@ class UnsentBytes:
             slowest.abort()
 
     def release(self, client: SlowClient) -> None:
-        self.held -= self._held.pop(client, 0)
+        if client not in self._held:
+            return
+        counted, body_id = self._held.pop(client)
+        shared = self._bodies[body_id]
+        shared.clients -= 1
+        if not shared.clients:
+            del self._bodies[body_id]
+            counted += shared.size
+        self.held -= counted
+        self._has_room.set()
 
 
 def _late_secs(client: SlowClient) -> float:

@@ -29,7 +29,7 @@ _INCLUDE = {"include": Field(choice("times", description="Further fields of each
 class AutomationsApi(ApiResource):
     """Handlers of the routes under `/automations`."""
 
-    @route("GET", "/automations", Role.READ, array_of(schemas.AUTOMATION), query=_INCLUDE)
+    @route("GET", "/automations", Role.READ, array_of(schemas.AUTOMATION), query=_INCLUDE, is_large=True)
     async def list_all(self, call: Call) -> object:
         """Return every automation by id. With `include=times`, add the next due times and newest executions."""
         automations = self.hub.automations
@@ -95,7 +95,14 @@ class AutomationsApi(ApiResource):
         """Cancel the automation's running and waiting executions now, even in a sleep. Return their number."""
         return {"cancelled": self.hub.automations.cancel(automation_id)}
 
-    @route("GET", "/automations/<automation_id>/history", Role.READ, schemas.AUTOMATION_HISTORY, query=PERIOD)
+    @route(
+        "GET",
+        "/automations/<automation_id>/history",
+        Role.READ,
+        schemas.AUTOMATION_HISTORY,
+        query=PERIOD,
+        is_large=True,
+    )
     async def list_history(self, call: Call, automation_id: str) -> object:
         """Return the results of the automation's triggers, newest first, with the reasons for prevented runs."""
         self.hub.automations.view(automation_id)
@@ -107,7 +114,7 @@ class AutomationsApi(ApiResource):
 class ExecutionsApi(ApiResource):
     """Handlers of the routes under `/executions`."""
 
-    @route("GET", "/executions", Role.READ, schemas.EXECUTIONS)
+    @route("GET", "/executions", Role.READ, schemas.EXECUTIONS, is_large=True)
     async def list_all(self, call: Call) -> object:
         """Return the running and waiting executions of scenes and automations, oldest first."""
         return {"executions": list_executions(self.hub.executors)}

@@ -58,7 +58,7 @@ class CompletionsApi(ApiResource):
         super().__init__(parts)
         self._all = SharedRun(self._encode_all, Tasks(), "completions")
 
-    @route("GET", "/completions", Role.ADMIN, COMPLETIONS)
+    @route("GET", "/completions", Role.ADMIN, COMPLETIONS, is_large=True)
     async def list_all(self, call: Call) -> object:
         """Return the names that Lua files can currently use, for editors."""
         return await self._all.result()

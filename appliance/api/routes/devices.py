@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from email.utils import format_datetime
 from enum import StrEnum
 from functools import partial
@@ -11,7 +11,7 @@ from typing import Any
 from appliance.api import schemas
 from appliance.api.responses import Response
 from appliance.api.roles import Role
-from appliance.api.route import ApiResource, Call, route
+from appliance.api.route import ApiParts, ApiResource, Call, route
 from appliance.api.validation import any_text, body_check, list_of, member_of, nullable
 from appliance.errors import UnfitValue
 from appliance.event_loop import wait_for_short_turn
@@ -23,6 +23,7 @@ from appliance.home.texts import alias, identifier, name
 from appliance.lua.files.catalog import LoadedFile
 from appliance.tables.fields import Field
 from appliance.tables.json_schema import TEXT, array_of, record
+from appliance.tasks import SharedRun, Tasks
 
 NAME_BODY = body_check("NamingRequest", {"name": Field(nullable(name))})
 ALIAS_BODY = body_check("AliasRequest", {"alias": Field(nullable(alias))})
@@ -54,13 +55,26 @@ _USES = record("Uses", device_id=TEXT, automations=array_of(TEXT), scenes=array_
 class DevicesApi(ApiResource):
     """Handlers of the routes under `/devices`."""
 
+    def __init__(self, parts: ApiParts) -> None:
+        super().__init__(parts)
+        self._with_commands = SharedRun(self._encode_with_commands, Tasks(), "devices with commands")
+
     @route("GET", "/devices", Role.READ, array_of(json_shapes.DEVICE), query={**_IDS, **INCLUDE})
     async def list_all(self, call: Call) -> object:
         """Return every device by id, or only the devices in the repeated query parameter `ids`, in this order."""
         query, registry = call.query(), self.hub.registry
-        ids = query["ids"]
-        find = registry.list_devices if ids is None else partial(registry.find_devices, ids)
-        return await self.parts.encoder.encode_found(find, self.hub.clock, with_commands=bool(query["include"]))
+        ids, with_commands = query["ids"], bool(query["include"])
+        if ids is None:
+            return await (self._with_commands.result() if with_commands else self._encode(registry.list_devices))
+        async with self.parts.unsent.room_for_answer():
+            return await self._encode(partial(registry.find_devices, ids), with_commands=with_commands)
+
+    async def _encode(self, find: Callable[[], Sequence[Device]], *, with_commands: bool = False) -> bytes:
+        return await self.parts.encoder.encode_found(find, self.hub.clock, with_commands=with_commands)
+
+    async def _encode_with_commands(self) -> bytes:
+        async with self.parts.unsent.room_for_answer():
+            return await self._encode(self.hub.registry.list_devices, with_commands=True)
 
     @route("GET", "/devices/<device_id>", Role.READ, json_shapes.DEVICE, query=INCLUDE)
     async def get(self, call: Call, device_id: str) -> object:

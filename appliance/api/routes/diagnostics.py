@@ -17,7 +17,7 @@ _RELOADS = record("Reloads", reloads=array_of(schemas.RELOADED), config=array_of
 class DiagnosticsApi(ApiResource):
     """Handlers of the routes under `/diagnostics`."""
 
-    @route("GET", "/diagnostics", Role.ADMIN, schemas.DIAGNOSTICS)
+    @route("GET", "/diagnostics", Role.ADMIN, schemas.DIAGNOSTICS, is_large=True)
     async def show_diagnostics(self, call: Call) -> object:
         """Return the internal state of the hub: counts, and data about each part."""
         figures = await self.parts.figures.collect()

@@ -24,7 +24,7 @@ MEMBERS_BODY = body_check("MembersRequest", {"members": Field(list_of(identifier
 class GroupsApi(ApiResource):
     """Handlers of the routes under `/groups`."""
 
-    @route("GET", "/groups", Role.READ, array_of(json_shapes.GROUP))
+    @route("GET", "/groups", Role.READ, array_of(json_shapes.GROUP), is_large=True)
     async def list_all(self, call: Call) -> object:
         """Return every group by id."""
         return await encode_list(self.hub.clock, json_shapes.GROUP, self.hub.registry.list_groups())
@@ -57,7 +57,7 @@ class GroupsApi(ApiResource):
         layout = await make(lambda layout, devices: layout.set_members(group_id, members, devices))
         return layout.groups[group_id]
 
-    @route("GET", "/groups/<group_id>/devices", Role.READ, array_of(json_shapes.DEVICE))
+    @route("GET", "/groups/<group_id>/devices", Role.READ, array_of(json_shapes.DEVICE), is_large=True)
     async def list_devices(self, call: Call, group_id: str) -> object:
         """Return the group's devices that currently exist, in membership order."""
         find = partial(self.hub.registry.list_group_devices, group_id)

@@ -121,7 +121,9 @@ _AUDIT = record("CommandAudit", entries=array_of(_COMMAND))
 class HistoryApi(ApiResource):
     """Handlers of the routes of history and audit."""
 
-    @route("GET", "/devices/<device_id>/history", Role.READ, _STATES, query={**_DEVICE_QUERY, **INCLUDE})
+    @route(
+        "GET", "/devices/<device_id>/history", Role.READ, _STATES, query={**_DEVICE_QUERY, **INCLUDE}, is_large=True
+    )
     async def list_states(self, call: Call, device_id: str) -> object:
         """Return the past states of the device, newest first, with an entry for each change of an attribute."""
         device = self.hub.registry.get_device(device_id)
@@ -130,7 +132,7 @@ class HistoryApi(ApiResource):
         entries = await encode_limited(self.hub.clock, encode, states)
         return b'{"device_id":%b,"entries":%b}' % (orjson.dumps(device_id), entries)
 
-    @route("GET", "/devices/<device_id>/history/<attribute>", Role.READ, _VALUES, query=_DEVICE_QUERY)
+    @route("GET", "/devices/<device_id>/history/<attribute>", Role.READ, _VALUES, query=_DEVICE_QUERY, is_large=True)
     async def list_values(self, call: Call, device_id: str, attribute: str) -> object:
         """Return the past values of one attribute of the device, newest first."""
         self.hub.registry.get_device(device_id)
@@ -141,7 +143,7 @@ class HistoryApi(ApiResource):
         names = map(orjson.dumps, (device_id, attribute, found.resolution.name.lower()))
         return b'{"device_id":%b,"attribute":%b,"resolution":%b,"entries":%b}' % (*names, entries)
 
-    @route("GET", "/audit/commands", Role.READ, _AUDIT, query=_AUDIT_QUERY)
+    @route("GET", "/audit/commands", Role.READ, _AUDIT, query=_AUDIT_QUERY, is_large=True)
     async def list_commands(self, call: Call) -> object:
         """Return the commands with their source, device, and result, newest first."""
         query = call.query()

@@ -31,7 +31,7 @@ _LOG = record("Log", entries=array_of(schemas.LOG_ENTRY), last=_LAST, timezone=_
 class LogApi(ApiResource):
     """Handler of `/diagnostics/log`."""
 
-    @route("GET", "/diagnostics/log", Role.ADMIN, _LOG, query=_LOG_QUERY)
+    @route("GET", "/diagnostics/log", Role.ADMIN, _LOG, query=_LOG_QUERY, is_large=True)
     async def list_entries(self, call: Call) -> object:
         """Return the matching entries among the last 2,000 log entries, newest first."""
         stated = {name: value for name, value in call.query().items() if value is not None}

@@ -8,6 +8,7 @@ import orjson
 
 from appliance.api import schemas
 from appliance.api.device_encoder import join_parts
+from appliance.api.responses import JSON_HEADERS, Response
 from appliance.api.roles import Role
 from appliance.api.route import ApiParts, ApiResource, Call, route
 from appliance.api.routes.preferences import read_preferences
@@ -59,10 +60,15 @@ class OverviewApi(ApiResource):
         home, caller = await self._home.result(), call.principal
         preferences = read_preferences(self.hub.store.document, caller.key_id)
         shown = {"version": VERSION, "caller": caller, "preferences": preferences}
-        return await asyncio.to_thread(b",".join, (orjson.dumps(_CALLER_PART(shown))[:-1], home))
+        start = orjson.dumps(_CALLER_PART(shown))[:-1] + b","
+        return Response(home, 200, {**JSON_HEADERS}, start)
 
     async def _encode_home(self) -> bytes:
         """Return the fields that are the same for all callers, as JSON without the opening brace."""
+        async with self.parts.unsent.room_for_answer():
+            return await self._encode()
+
+    async def _encode(self) -> bytes:
         hub, encoder = self.hub, self.parts.encoder
         await encoder.prepare(hub.registry.list_devices(), hub.clock, with_commands=True)
         catalogs = (hub.scenes.catalog, hub.automations.catalog, hub.kinds)

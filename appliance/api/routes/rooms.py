@@ -20,7 +20,7 @@ ROOM_BODY = body_check("RoomRequest", {"id": Field(identifier), "name": Field(na
 class RoomsApi(ApiResource):
     """Handlers of the routes under `/rooms`."""
 
-    @route("GET", "/rooms", Role.READ, array_of(json_shapes.ROOM))
+    @route("GET", "/rooms", Role.READ, array_of(json_shapes.ROOM), is_large=True)
     async def list_all(self, call: Call) -> object:
         """Return every room by id."""
         return self.hub.registry.list_rooms()
@@ -42,7 +42,7 @@ class RoomsApi(ApiResource):
         """Remove the room. The devices in the room remain, without a room."""
         await self.hub.store.layout_changes.make(lambda layout, _: layout.remove_room(room_id))
 
-    @route("GET", "/rooms/<room_id>/devices", Role.READ, array_of(json_shapes.DEVICE))
+    @route("GET", "/rooms/<room_id>/devices", Role.READ, array_of(json_shapes.DEVICE), is_large=True)
     async def list_devices(self, call: Call, room_id: str) -> object:
         """Return the devices in the room, sorted by id."""
         find = partial(self.hub.registry.list_room_devices, room_id)

@@ -21,7 +21,7 @@ from appliance.tables.json_schema import array_of
 class ScenesApi(ApiResource):
     """Handlers of the routes under `/scenes`."""
 
-    @route("GET", "/scenes", Role.READ, array_of(schemas.SCENE))
+    @route("GET", "/scenes", Role.READ, array_of(schemas.SCENE), is_large=True)
     async def list_all(self, call: Call) -> object:
         """Return every scene by id."""
         return self.hub.scenes.catalog.list_definitions()
@@ -49,7 +49,7 @@ class ScenesApi(ApiResource):
         """Cancel the scene's running and waiting executions now, even in a sleep. Return their number."""
         return {"cancelled": self.hub.scenes.cancel(scene_id)}
 
-    @route("GET", "/scenes/<scene_id>/history", Role.READ, schemas.SCENE_HISTORY, query=PERIOD)
+    @route("GET", "/scenes/<scene_id>/history", Role.READ, schemas.SCENE_HISTORY, query=PERIOD, is_large=True)
     async def list_history(self, call: Call, scene_id: str) -> object:
         """Return the results of the scene's executions, newest first."""
         self.hub.scenes.catalog.get(scene_id)

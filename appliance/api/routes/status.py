@@ -115,9 +115,10 @@ class StatusApi(ApiResource):
         return await self._status.result()
 
     async def _encode_state(self) -> bytes:
-        values = await self.hub.store.recorder.list_present(HOME_STATE_PREFIXES)
-        pairs = (b"%b:%b" % (orjson.dumps(key), value) for key, value in values.items())
-        return await asyncio.to_thread(lambda: b"".join((b'{"values":{', b",".join(pairs), b"}}")))
+        async with self.parts.unsent.room_for_answer():
+            values = await self.hub.store.recorder.list_present(HOME_STATE_PREFIXES)
+            pairs = (b"%b:%b" % (orjson.dumps(key), value) for key, value in values.items())
+            return await asyncio.to_thread(lambda: b"".join((b'{"values":{', b",".join(pairs), b"}}")))
 
     async def _encode_status(self) -> bytes:
         hub, figures = self.hub, await self.parts.figures.collect()

@@ -56,7 +56,7 @@ class VariablesApi(ApiResource):
 class TimersApi(ApiResource):
     """Handlers of the routes under `/timers`."""
 
-    @route("GET", "/timers", Role.READ, array_of(schemas.TIMER))
+    @route("GET", "/timers", Role.READ, array_of(schemas.TIMER), is_large=True)
     async def list_all(self, call: Call) -> object:
         """Return every running timer, by name."""
         return await encode_list(self.hub.clock, schemas.TIMER, self.hub.environment.timers.list_all())

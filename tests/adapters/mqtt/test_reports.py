@@ -577,6 +577,15 @@ def test_a_name_that_is_not_utf_8_does_not_hide_the_other_values() -> None:
     assert loop.announced.devices["mqtt:x"].attributes == {"custom.mqtt.x": 5}
 
 
+@each_row("part", ['"name":"Küche"', '"name":NaN', '"icon":"Küche\\q"'])
+def test_an_announced_part_that_is_not_json_does_not_hide_the_device(part: str) -> None:
+    loop = message_loop()
+    text = f'{{"unique_id":"x","state_topic":"s","device_class":"smoke",{part}}}'
+    announce(loop, Sent("homeassistant/binary_sensor/x/config", text.encode("latin-1"), retain=True))
+    receive(loop, "s", b"ON")
+    assert loop.announced.devices["mqtt:x"].attributes == {"smoke": True}
+
+
 @each_row(("flag", "is_there"), [(0, False), ("0", False), ("no", False), ("off", False), ("true", True), (1, True)])
 def test_a_disabled_entity_is_omitted_in_any_spelling(flag: object, is_there: bool) -> None:
     loop = message_loop()

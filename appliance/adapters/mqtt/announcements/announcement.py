@@ -3,7 +3,6 @@ configurations."""
 
 from __future__ import annotations
 
-from codecs import BOM_UTF8
 from collections.abc import Mapping
 from enum import Enum, auto
 from typing import Any
@@ -125,12 +124,12 @@ class Announcement(Struct, frozen=True, kw_only=True, gc=False):
 
 
 def parse_config(payload: bytes) -> dict[str, Any]:
-    """Parse the object of a configuration. Raise `Invalid` for any other payload, and for more than
-    `MAX_DISCOVERY_BYTES`."""
+    """Parse the object of a configuration. Parts that JSON forbids are replaced, so that a name in Latin-1 does not
+    hide the device. Raise `Invalid` for any other payload, and for more than `MAX_DISCOVERY_BYTES`."""
     if len(payload) > MAX_DISCOVERY_BYTES:
         raise Invalid(f"the configuration is larger than {MAX_DISCOVERY_BYTES // 1024} KiB")
     # some programs send a byte order mark, or the terminating zero byte of C
-    return parse_object(payload.removeprefix(BOM_UTF8).rstrip(b"\0"), "the configuration")
+    return parse_object(payload.decode("utf-8-sig", "replace").rstrip("\0"), "the configuration")
 
 
 def text_of(raw: Any) -> str:

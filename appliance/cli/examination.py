@@ -108,14 +108,15 @@ def _explain_unreadable(path: Path, hub_user: int) -> str:
 
 
 def find_missing_files(settings: Config) -> Iterator[Fault]:
-    """Yield an error for each missing secret or certificate file of a section."""
+    """Yield an error for each missing or special secret or certificate file of a section."""
     for name, section in settings.adapters.items():
         stated = section.raw if isinstance(section, LuaSection) else asdict(section)
         for key in sorted(FILE_KEYS & stated.keys()):
-            if isinstance(stated[key], str) and not (settings.root / stated[key]).is_file():
+            if isinstance(stated[key], str) and not (file := settings.root / stated[key]).is_file():
                 path = ("adapters", name, key)
                 line = line_at(path, line_finder(Path(settings.file).read_text()))
-                yield Fault(settings.file, line, f"{dotted(path)} names {stated[key]}, but this file does not exist")
+                reason = "is not a regular file" if file.exists() else "file does not exist"
+                yield Fault(settings.file, line, f"{dotted(path)} names {stated[key]}, but this {reason}")
 
 
 def load_or_default(file: Path) -> tuple[Config, list[Fault]]:

@@ -127,7 +127,7 @@ def _walk(path: Path) -> int:
             if target.is_absolute():
                 reached = os.open("/", _ON_THE_WAY)
                 os.close(before)
-        raise OSError(errno.ELOOP, "root does not follow links of other users; specify the target", str(path))
+        raise OSError(errno.ELOOP, "it is a link, which root does not follow; specify its target", str(path))
     except OSError:
         os.close(reached)
         raise

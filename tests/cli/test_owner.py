@@ -110,6 +110,13 @@ def test_paths_given_by_root_must_be_plain_files(theirs: Path, open_folder: Path
     assert (open_folder / "secret.lua").read_text() == f"-- {SECRET}"
 
 
+def test_a_link_of_root_is_called_a_link(theirs: Path, open_folder: Path) -> None:
+    (open_folder / "link.tar.gz").symlink_to("home.tar.gz")
+    result = ended(theirs, "restore", str(open_folder / "link.tar.gz"))
+    reason = "it is a link, which root does not follow; specify its target"
+    assert (result.code, result.err) == (66, f"lares: {open_folder}/link.tar.gz cannot be read: {reason}\n")
+
+
 def test_try_adapter_reads_only_files_of_the_user(theirs: Path, open_folder: Path) -> None:
     secret, rows = open_folder / "secret.lua", '"exchanges": [["GET", "/", {}]]'
     secret.write_text(f'{{"kind": "mine", "settings": {{"base_url": "{SECRET}"}}, {rows}}}')

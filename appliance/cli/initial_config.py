@@ -11,7 +11,7 @@ from appliance.cli.named_files import reading
 from appliance.cli.paths import HubPaths, config_folder
 from appliance.config import bundled_config
 from appliance.errors import StartFailed
-from appliance.store.disk import write_file
+from appliance.store.disk import for_its_user, write_file
 from appliance.tables.plain_files import read_plain
 
 ConfigTemplate = Mapping[Path, tuple[bytes, int]]
@@ -54,6 +54,8 @@ def write_config(folder: Path, template: ConfigTemplate) -> list[Path]:
             if not target.exists() and not target.is_symlink():
                 write_file(target, data, mode)
                 written.append(target)
+    except PermissionError:
+        raise for_its_user(folder) from None
     except OSError as error:
         raise StartFailed(f"cannot write the configuration to {folder}: {error.strerror}", os.EX_CANTCREAT) from None
     return written

@@ -11,7 +11,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from appliance.errors import StartFailed
-from appliance.store.disk import Disk
+from appliance.store.disk import Disk, for_its_user
 from appliance.store.file_format import generations_of
 from appliance.store.lock import LOCK
 
@@ -140,11 +140,13 @@ def check_store(data_dir: Path) -> None:
 
 def make_data_dir(folder: Path) -> None:
     """Create the data directory if it is missing. Raise `StartFailed` if that fails, or if this user cannot write
-    there. A directory on a read-only card is accepted, because the store can read from it."""
+    there (`AccessDenied`). A directory on a read-only card is accepted, because the store can read from it."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except PermissionError:
+        raise for_its_user(folder) from None
     except OSError as error:
         raise StartFailed(f"cannot create the data directory {folder}: {error.strerror}", os.EX_CANTCREAT) from None
     is_read_only = os.statvfs(folder).f_flag & os.ST_RDONLY
     if not is_read_only and not os.access(folder, os.W_OK | os.X_OK):
-        raise StartFailed(f"the data directory {folder} cannot be written by this user", os.EX_CANTCREAT)
+        raise for_its_user(folder)

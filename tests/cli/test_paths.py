@@ -14,7 +14,7 @@ import pytest
 from appliance.cli.initial_config import read_template, write_config
 from appliance.cli.paths import HubPaths, make_data_dir
 from appliance.config import bundled_config
-from appliance.errors import StartFailed
+from appliance.errors import AccessDenied, StartFailed
 
 CONFIG = "config/default.toml"
 
@@ -170,10 +170,25 @@ class TestDataDirectory:
     @pytest.mark.skipif(os.geteuid() == 0, reason="root may do everything")
     def test_the_start_ends_if_the_folder_cannot_be_written(self, tmp_path: Path) -> None:
         (tmp_path / "data").mkdir(mode=0o500)
-        with pytest.raises(StartFailed) as failed:
+        with pytest.raises(AccessDenied, match=f"permission denied: {tmp_path}/data; run `sudo chown "):
             make_data_dir(tmp_path / "data")
-        assert str(failed.value) == f"the data directory {tmp_path}/data cannot be written by this user"
-        assert failed.value.exit_code == 73
+
+    def test_a_start_without_permission_names_the_remedy(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def refuse(folder: Path, *_: object, **__: object) -> None:
+            raise PermissionError(13, "Permission denied", str(folder))
+
+        monkeypatch.setattr(Path, "mkdir", refuse)
+        for denied in (
+            lambda: make_data_dir(tmp_path / "data"),
+            lambda: write_config(tmp_path / "config", read_template(bundled_config())),
+        ):
+            with pytest.raises(
+                AccessDenied, match=f"permission denied: {tmp_path}/(data|config); use sudo"
+            ) as failed:
+                denied()
+            assert failed.value.exit_code == os.EX_NOPERM
 
     def test_a_folder_on_a_read_only_card_is_accepted(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(os, "access", lambda folder, mode: False)

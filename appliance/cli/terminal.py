@@ -19,6 +19,9 @@ from appliance.errors import StartFailed
 PROGRESS_AFTER_SECS = 1.0
 PROGRESS_EVERY_SECS = 0.2
 
+MAX_ERROR_CHARS = 1000
+"""Maximum number of characters of an error message, except the mark of its removed middle."""
+
 _COLOURS = {"red": 31, "green": 32, "yellow": 33, "grey": 90}
 _FRAMES = "|/-\\"
 _COLOUR_MARK = f"<{os.urandom(8).hex()}>"
@@ -61,6 +64,13 @@ def check_reader() -> None:
         poll.register(sys.stdout.fileno(), 0)
         if any(state & select.POLLERR for _, state in poll.poll(0)):
             raise BrokenPipeError
+
+
+def shorten(sentence: str) -> str:
+    """Remove the middle of a long error message, which can contain a long argument. The end can contain a remedy."""
+    if len(sentence) <= MAX_ERROR_CHARS:
+        return sentence
+    return f"{sentence[: MAX_ERROR_CHARS // 2]} … {sentence[-MAX_ERROR_CHARS // 2 :]}"
 
 
 def check_output() -> None:

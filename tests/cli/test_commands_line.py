@@ -138,6 +138,42 @@ class TestSayings:
         # Python versions put quotes around the choices in different ways.
         assert sentence.startswith("lares: ") and message in sentence.replace("'", "")
 
+    @pytest.mark.parametrize(
+        "words",
+        [
+            *(["devices"], ["simulate"], ["simulate", "--from"], ["why"], ["notify", "x"], ["help"], ["upgrade"]),
+            *(
+                ["history", "export", "--start"],
+                ["discover", "--seconds"],
+                ["demo", "--port"],
+                ["simulate", "--hours"],
+            ),
+            *(
+                ["try-adapter"],
+                ["try-adapter", "--set"],
+                ["log", "--lines"],
+                ["key", "revoke"],
+                ["backup"],
+                ["init", "a"],
+                [],
+            ),
+        ],
+        ids=" ".join,
+    )
+    def test_a_long_argument_is_not_echoed_in_full(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, words: list[str]
+    ) -> None:
+        monkeypatch.chdir(box(tmp_path))
+        (tmp_path / "data").mkdir(mode=0o700)
+        (tmp_path / "data" / "lock").touch()
+        try:
+            code = main([*words, "x" * 5000])
+        except SystemExit as left:
+            code = int(left.code or 0)
+        output = capsys.readouterr()
+        assert code and output.out == ""
+        assert len(output.err.splitlines()[-1]) < 1100 and output.err.count("x") < 1100
+
     @pytest.mark.slow
     def test_a_missing_or_closed_output_causes_no_traceback(self, tmp_path: Path) -> None:
         command = f"{sys.executable} -m appliance --version"
@@ -259,6 +295,13 @@ class TestCheck:
         for name, (_, key, file) in sections.items():
             assert f"adapters.{name}.{key} names " in done.out and f"{file}, but this file does not exist" in done.out
         assert done.out.count("warning: ") == len(sections)
+
+    @pytest.mark.parametrize("file", ["/", "/dev/zero", "pipe", "config"])
+    def test_special_files_of_sections_are_reported(self, tmp_path: Path, file: str) -> None:
+        os.mkfifo(tmp_path / "pipe")
+        toml = f"[adapters.mqtt]\ntype = 'mqtt'\nhost = 'h'\nusername = 'u'\npassword_file = '{file}'\n"
+        done = ended(box(tmp_path, toml), "check")
+        assert done.code == 0 and "but this is not a regular file" in done.out
 
     @pytest.mark.parametrize("command", ["check", "simulate"])
     def test_a_missing_configuration_is_not_written(self, tmp_path: Path, command: str) -> None:

@@ -12,11 +12,13 @@ from typing import Any
 import pytest
 from playwright.async_api import Browser, Locator, Page, expect
 
+from appliance.home.model import DeviceKind
+from appliance.home.values import Value
 from tests.dashboard.conftest import open_sheet, tile, visiting
 from tests.dashboard.homes import announced_home, large
 from tests.fakes.announced import ANNOUNCED
 from tests.fakes.app import LIGHT, READER, App, open_app
-from tests.fakes.furnished import furnish
+from tests.fakes.furnished import POWER, furnish, seen, show, spec
 from tests.fakes.patience import until
 
 pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
@@ -151,6 +153,25 @@ async def test_a_lock_asks_before_it_opens_and_shows_only_possible_actions(brows
         await received(messages, "home/alarm_control_panel/set", "DISARM/99")
         await client.publish("home/alarm_control_panel/s", "disarmed", qos=1)
         await expect(armed).to_have_attribute("aria-pressed", "false")
+
+
+async def test_an_unknown_state_looks_and_sounds_unlike_off(browser: Browser, shared: App) -> None:
+    commands = (POWER, spec("brightness"))
+    async with visiting(browser, shared) as visit:
+        show(shared.hub.registry, seen("odd", "Odd", DeviceKind.LIGHT, {"brightness": None}, commands))
+        await visit.open()
+        odd = tile(visit.page, "Odd")
+        await expect(odd).to_contain_text("Unknown")
+        await expect(odd.get_by_role("button", name="Odd: Power, Unknown")).to_be_enabled()
+        sheet = await open_sheet(visit.page, "Odd")
+        await expect(sheet.get_by_role("button", name="Power, Unknown")).to_be_enabled()
+        await expect(sheet.get_by_role("switch")).to_have_count(0)
+        await expect(sheet.get_by_role("slider")).to_have_attribute("aria-valuetext", "Unknown")
+        known: dict[str, Value] = {"power": "off", "brightness": 0}
+        show(shared.hub.registry, seen("odd", "Odd", DeviceKind.LIGHT, known, commands))
+        power = sheet.get_by_role("switch", name="Odd: Power", exact=True)
+        await expect(power).to_have_attribute("aria-checked", "false")
+        await expect(sheet.get_by_role("slider")).to_have_attribute("aria-valuetext", "0%")
 
 
 async def test_an_unreachable_device_is_marked_and_cannot_be_commanded(browser: Browser, tmp_path: Path) -> None:

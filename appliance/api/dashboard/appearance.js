@@ -104,8 +104,11 @@ export function stateOf(device) {
 	if (power === "on") parts.push(...onState(attributes));
 	else if (temperature !== undefined) parts.push(asRoom(temperature));
 	if (parts.length) return parts.join(" · ");
-	const command = commandsOf(device).find(({ capability }) => attributes[capability] !== undefined);
-	return command ? show(command.capability, attributes[command.capability], device) : (device.info?.model ?? "");
+	const commands = commandsOf(device);
+	const isUnknown = commands.some(({ capability }) => capability === "power");
+	const command = commands.find(({ capability }) => attributes[capability] !== undefined && !(isUnknown && capability === "brightness"));
+	if (command) return show(command.capability, attributes[command.capability], device);
+	return isUnknown ? word("unknown") : (device.info?.model ?? "");
 }
 
 function onState({ brightness, percentage, media_title: title, media_app: app, media_source: source, power_consumption: watts, color_temperature: warmth }) {
@@ -150,14 +153,14 @@ export function readingOf(device) {
 const LOUD = ["siren", "lawn_mower", "alarm_control_panel"]; // a tap must not start these by accident
 
 // The command that a tap on a tile sends, or null. If the command switches the device on or off, the result contains
-// `isOn`.
+// `isOn`, which is null if the state is unknown.
 export function obviousOf(device) {
 	const { attributes } = device;
 	const commands = commandsOf(device);
 	const taking = (...actions) => commands.find((each) => actions.every((action) => each.actions.includes(action)));
 	if (LOUD.includes(classOf(device))) return null;
 	const power = commands.find(({ capability, actions }) => capability === "power" && actions.includes("on") && actions.includes("off"));
-	if (power) return { capability: "power", action: isOn(attributes) ? "off" : "on", isOn: isOn(attributes) };
+	if (power) return { capability: "power", action: isOn(attributes) ? "off" : "on", isOn: attributes.power ? isOn(attributes) : null };
 	const order = (command, action) => command && { capability: command.capability, action };
 	const lock = taking("lock", "unlock");
 	if (lock) return order(lock, attributes[lock.capability] === "locked" ? "unlock" : "lock");

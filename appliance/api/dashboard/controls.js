@@ -81,20 +81,25 @@ export function control(to, command, attributes, { isBare = false } = {}) {
 	return isBare ? drawn : div({ key: capability, class: "control" }, span({ class: "label" }, label), drawn);
 }
 
+// Whether a value means on, or null if the value is unknown.
+const stateOf = (value) => (value === undefined || value === null ? null : value === "on" || value === true);
+
 function pairSwitch({ command, value, send, ...more }) {
 	const [on, off] = pairOf(command);
-	return toggle({ ...more, isOn: value === "on" || value === true, onSwitch: (isOn) => send(isOn ? on : off) });
+	return toggle({ ...more, isOn: stateOf(value), onSwitch: (isOn) => send(isOn ? on : off) });
 }
 
 function booleanSwitch({ value, send, ...more }) {
-	return toggle({ ...more, isOn: value === true, onSwitch: (isOn) => send("set", isOn) });
+	return toggle({ ...more, isOn: stateOf(value), onSwitch: (isOn) => send("set", isOn) });
 }
 
 // A slider that sends the value on release. Afterwards, the slider shows the device's value again.
 function Slider({ label, value, wish, min = 0, max = 100, step = 1, look, isDisabled, text, onChoose }) {
 	const [held, setHeld] = useState(null);
 	const hand = useRef({ timer: 0, isKey: false }).current;
-	const shown = held ?? wish ?? value ?? min;
+	const known = held ?? wish ?? value;
+	const isKnown = known !== undefined;
+	const shown = known ?? min;
 	const oninput = ({ target }) => {
 		clearTimeout(hand.timer);
 		hand.timer = 0;
@@ -113,11 +118,11 @@ function Slider({ label, value, wish, min = 0, max = 100, step = 1, look, isDisa
 	const position = `${(100 * (shown - min)) / (max - min)}%`;
 	return span({ class: "slider", "aria-busy": busy(wish !== undefined) },
 		input({
-			type: "range", class: look, min, max, step,
+			type: "range", class: isKnown ? look : `unknown ${look ?? ""}`, min, max, step,
 			value: shown,
 			disabled: isDisabled,
 			"aria-label": label,
-			"aria-valuetext": text(shown),
+			"aria-valuetext": isKnown ? text(shown) : word("unknown"),
 			style: { "--position": position },
 			oninput,
 			onchange,

@@ -8,7 +8,7 @@ import { tap } from "./commands.js";
 import { cameraStills } from "./pictures.js";
 import { flip, isIn, reorder } from "./preferences.js";
 import { mayWrite, state } from "./store.js";
-import { busy, called, errorLine, iconButton } from "./ui.js";
+import { busy, called, errorLine, iconButton, nameOfControl, switchState } from "./ui.js";
 import { actionWord, isAway, labelOf, nameOf } from "./values.js";
 import { t } from "./words.js";
 
@@ -32,9 +32,9 @@ export const tiles = (devices, { list = "order", isGuarded = false } = {}) => di
 /** @param {any} props */
 export function tile({ key, id, href, name, text, look: { symbol, tone }, isOn, isPending, isDim, label, onTap }, ...more) {
 	const drawn = icon(symbol);
-	const pressed = isOn === undefined ? {} : { role: "switch", "aria-checked": String(isOn) };
+	const pressed = isOn === undefined ? {} : switchState(isOn);
 	return article({ key, "data-id": id, class: `tile ${tone || "off"} ${isDim ? "away" : ""}` },
-		onTap ? button({ type: "button", class: "symbol", "aria-label": label, "aria-busy": busy(isPending), onclick: () => isPending || onTap(), ...pressed }, drawn)
+		onTap ? button({ type: "button", class: "symbol", "aria-label": nameOfControl(label, isOn !== null), "aria-busy": busy(isPending), onclick: () => isPending || onTap(), ...pressed }, drawn)
 			: span({ class: "symbol" }, drawn),
 		div({ class: "text" }, a({ class: onTap ? "name" : "name whole", href }, called(name)), text && small({ dir: "auto" }, text)),
 		...more);

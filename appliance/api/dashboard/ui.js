@@ -22,15 +22,21 @@ export const iconButton = (name, label, onclick, disabled, more = {}) =>
 // A name. The script of the name determines the text direction.
 export const called = (name) => strong({ dir: "auto" }, name);
 
-// A switch that shows the present state. The switch is in its middle position while it waits for the device.
+// The name of a control, with "unknown" if the control has no value.
+export const nameOfControl = (label, isKnown) => (isKnown ? label : `${label}, ${word("unknown")}`);
+
+// The role and state of a switch. A switch without a known state (`isOn` is null) is a plain button.
+export const switchState = (isOn) => (isOn === null ? {} : { role: "switch", "aria-checked": String(isOn) });
+
+// A switch that shows the present state. The switch is in its middle position while it waits for the device, or if
+// `isOn` is null.
 /** @param {any} props */
 export const toggle = ({ label, isOn, isPending, isDisabled, onSwitch }) =>
 	button({
 		type: "button",
 		class: "switch",
-		role: "switch",
-		"aria-checked": String(isOn),
-		"aria-label": label,
+		...switchState(isOn),
+		"aria-label": nameOfControl(label, isOn !== null),
 		"aria-busy": busy(isPending),
 		disabled: isDisabled,
 		onclick: () => isPending || onSwitch(!isOn),

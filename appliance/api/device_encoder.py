@@ -31,6 +31,7 @@ class DeviceEncoder:
 
     def __init__(self) -> None:
         self._kept: dict[str, _Kept | None] = {}
+        self._last_commands = b""
         self._last: tuple[Sequence[Device], bytes] = ((), b"[]")
 
     def forget_removed(self, event: events.Event) -> None:
@@ -53,7 +54,10 @@ class DeviceEncoder:
         kept = self._keep(device)
         if kept.commands is None:
             more = {"commands": DEVICE_COMMANDS(device.commands or ()), "labels": device.labels}
-            kept.commands = to_bytes({key: each for key, each in more.items() if each is not None})[1:]
+            encoded = to_bytes({key: each for key, each in more.items() if each is not None})[1:]
+            if encoded != self._last_commands:
+                self._last_commands = encoded
+            kept.commands = self._last_commands  # such as the effects of all segments of a light strip
         return kept.whole, kept.commands
 
     def _keep(self, device: Device) -> _Kept:

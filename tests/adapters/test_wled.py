@@ -162,6 +162,24 @@ async def test_the_power_of_a_strip_that_does_not_report_it_is_unknown(
         assert (whole.attributes, inside.attributes["power"]) == ({"brightness": 50}, "on")
 
 
+@pytest.mark.parametrize(
+    ("effects", "count"), [(["a", "b"] * 500, 256), (["x" * 100] * 100, 81), (["x" * 10_000, "b"], 0)]
+)
+async def test_the_effects_of_a_strip_are_limited(
+    session: DeviceSession, clock: VirtualClock, effects: list[str], count: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with WledSimulator() as strip:
+        strip.overrides["effects"] = effects
+        adapter = _adapter(session, strip.url, clock)
+        for _ in range(2):
+            report = await adapter.poll()
+        offered = [spec.values for spec in report.observations[1].commands if spec.capability == EFFECT]
+        assert offered == ([tuple(dict.fromkeys(effects[:count]))] if count else [])
+    assert [each.message for each in caplog.records] == [
+        f"strip: the strip reports {len(effects)} effects; only the first {count} are used"
+    ]
+
+
 async def test_a_busy_strip_is_written_once_more(session: DeviceSession, clock: VirtualClock) -> None:
     async with WledSimulator() as strip:
         adapter = _adapter(session, strip.url, clock)

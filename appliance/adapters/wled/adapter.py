@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, suppress
+from itertools import accumulate
 from typing import Any
 
 from appliance.adapters.base import CommandResult
@@ -24,6 +25,10 @@ from appliance.tables.checks import format_value, integer
 EFFECT = "custom.wled.effect"
 SILENCE_SECS, MAX_FADE_SECS = 20.0, 65.5
 """Seconds without a message after which a WebSocket is pinged, and the length of WLED's longest fade in seconds."""
+
+MAX_EFFECTS, MAX_EFFECT_CHARS = 256, 8192
+"""Limits for the effects of a strip: their number, which is WLED's own limit, and the characters of all names. Each
+segment offers all effects."""
 
 MALFORMED = (AttributeError, Invalid, KeyError, TypeError, ValueError, IndexError, OverflowError)
 
@@ -60,15 +65,28 @@ class WledAdapter(PollingAdapter):
     _info: Mapping[str, Any] = {}
     """The last `info` of the strip."""
     _is_unreadable = False
+    _has_too_many_effects = False
 
     async def poll(self) -> Report:
         """Read the state, the names of the effects, and the strip's name and model."""
         found = await self.http.request_json("GET", "/json")
         state = self._read(found)
         effects = found.get("effects")
-        self._effects = tuple(map(str, effects)) if isinstance(effects, list) else ()
+        self._effects = self._first_effects(effects) if isinstance(effects, list) else ()
         self._segment_commands = _commands_of(self._effects)
         return self._report(state)
+
+    def _first_effects(self, listed: list[Any]) -> tuple[str, ...]:
+        """Return the names of the first effects within the limits. Log once if there are more."""
+        names = [*map(str, listed[:MAX_EFFECTS])]
+        sizes = accumulate(map(len, names))
+        first = tuple(name for name, size in zip(names, sizes, strict=True) if size <= MAX_EFFECT_CHARS)
+        if len(first) < len(listed) and not self._has_too_many_effects:
+            log.warning(
+                "%s: the strip reports %d effects; only the first %d are used", self.name, len(listed), len(first)
+            )
+            self._has_too_many_effects = True
+        return first
 
     async def command(self, device_id: str, command: Command) -> CommandResult:
         """Read the state, write the change, and compare the response with the change. If the response differs, read

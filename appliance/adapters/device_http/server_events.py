@@ -99,4 +99,5 @@ async def read_events(response: aiohttp.ClientResponse, clock: Clock, max_bytes:
                 if len(event.data) > LARGE_EVENT_CHARS:
                     await clock.sleep(0)
                 yield event
+                del event  # it would stay in memory until the next event
             await clock.sleep(0)

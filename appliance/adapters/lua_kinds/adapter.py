@@ -29,7 +29,7 @@ from appliance.adapters.lua_kinds.device_reader import (
 from appliance.adapters.lua_kinds.functions import CallCancelled, KindFunctions
 from appliance.adapters.lua_kinds.host import KindHost, LoadedSection, SectionFault
 from appliance.adapters.lua_kinds.origins import Origins
-from appliance.adapters.lua_kinds.push_connection import PushSource
+from appliance.adapters.lua_kinds.push_connection import PushConnection, PushSource
 from appliance.adapters.lua_kinds.section import LuaSection
 from appliance.adapters.lua_kinds.web_request import Transport
 from appliance.adapters.polling import POLLS_TO_LOSE, PollingAdapter, StateReading
@@ -305,15 +305,18 @@ class LuaAdapter(PollingAdapter):
     async def _keep_processing(self) -> None:
         """Pass each message of the connection to the file, at a limited rate."""
         while self.connection is not None:
-            message, began = await self.connection.next_message(), self.clock.monotonic()
-            try:
-                found = await self.run_limited(self.functions.call(["listen", "receive"], message))
-                await self.apply_update("receive", found.first)
-            except AdapterFailed as error:
-                self._log_once(error, _position_in(error))
-            pause = began + MIN_MESSAGE_SECS - self.clock.monotonic()
-            if pause > 0 and self.connection.waiting > MAX_UNPACED_MESSAGES:
-                await self.clock.sleep(pause)
+            await self._process_next(self.connection)  # a variable here would keep the last message in memory
+
+    async def _process_next(self, connection: PushConnection) -> None:
+        message, began = await connection.next_message(), self.clock.monotonic()
+        try:
+            found = await self.run_limited(self.functions.call(["listen", "receive"], message))
+            await self.apply_update("receive", found.first)
+        except AdapterFailed as error:
+            self._log_once(error, _position_in(error))
+        pause = began + MIN_MESSAGE_SECS - self.clock.monotonic()
+        if pause > 0 and connection.waiting > MAX_UNPACED_MESSAGES:
+            await self.clock.sleep(pause)
 
     def _log_once(self, error: AdapterFailed, place: str) -> None:
         """Publish an error of a message or hook. For each position in the file, log only the first error."""

@@ -97,7 +97,8 @@ class PushConnection:
     async def connect(
         self, hello: Callable[[], Awaitable[Any]], find_path: Callable[[], Awaitable[str | None]]
     ) -> AsyncIterator[AsyncIterator[Any]]:
-        """Open the connection. Before a message is yielded, it is matched to its request, or queued for the file.
+        """Open the connection. Match each message to its request, or queue it for the file. The iterator then yields
+        None, because the caller would keep the last message in memory.
 
         `hello` returns the first message, or None to send nothing. `find_path` returns the path if the file has a
         function for the path. If this function returns nil, no connection is opened.
@@ -111,7 +112,7 @@ class PushConnection:
         if self._listen.kind == "sse":
             async with self._http.events(path, silence_secs=EVENTS_SILENCE_SECS, max_bytes=size) as events:
                 async with self._opened(None, hello):
-                    yield self._read(_parse_event(each, self._http.address) async for each in events)
+                    yield self._read(_parse_events(events, self._http.address))
             return
         async with self._http.messages(path, silence_secs=SOCKET_PING_SECS, max_bytes=size, parse=_parse) as socket:
             async with self._opened(socket, hello):
@@ -155,7 +156,7 @@ class PushConnection:
         except TimeoutError:
             raise Unanswered(f"{self._http.address} did not reply within {timeout_secs:g} s") from None
 
-    async def _read(self, messages: AsyncIterator[Pushed]) -> AsyncIterator[Pushed]:
+    async def _read(self, messages: AsyncIterator[Pushed]) -> AsyncIterator[None]:
         """Pass each reply to its request. Queue all other messages for the file."""
         async for message in messages:
             if not self._is_reply(message):
@@ -164,7 +165,8 @@ class PushConnection:
                     await self._has_room.wait()
                 self._waiting_bytes += message.size
                 await self._waiting.put(message)
-            yield message
+            del message  # it would stay in memory until the next message
+            yield None
 
     def _is_reply(self, message: Pushed) -> bool:
         if not len(self._replies):
@@ -174,6 +176,12 @@ class PushConnection:
         except msgspec.DecodeError:
             return False
         return self._replies.take(number, message.value)
+
+
+async def _parse_events(events: AsyncIterator[ServerEvent], address: str) -> AsyncIterator[Pushed]:
+    async for event in events:
+        yield _parse_event(event, address)
+        del event  # it would stay in memory until the next event
 
 
 def _parse_event(event: ServerEvent, address: str) -> Pushed:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import weakref
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -268,6 +269,29 @@ async def test_large_messages_wait_within_a_budget_of_bytes() -> None:
         assert connection.waiting == 1
         assert await connection.next_message() == number
     await reading
+
+
+async def test_a_processed_message_does_not_stay_in_memory() -> None:
+    listen = ListenDefinition(path="/", kind="websocket", has_hello=False, max_message_kb=1024)
+    connection = PushConnection(None, listen, Clock())  # type: ignore[arg-type]
+
+    async def messages() -> AsyncIterator[Pushed]:
+        yield Pushed(1, _Value())
+        await asyncio.Event().wait()
+
+    async def read() -> None:
+        async for _ in connection._read(messages()):
+            pass
+
+    reading = asyncio.ensure_future(read())
+    kept = weakref.ref(await connection.next_message())
+    await asyncio.sleep(0)
+    assert kept() is None
+    reading.cancel()
+
+
+class _Value:
+    """A value of a message."""
 
 
 async def _flood(vendor: Chatty) -> None:

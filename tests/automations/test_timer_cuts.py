@@ -105,9 +105,16 @@ class Acting(Stage):
         self._acts: set[asyncio.Task[None]] = set()
 
     def begin(
-        self, source: Any, context: Any, event: Mapping[str, Any], *, name: str, is_urgent: bool = False
+        self,
+        source: Any,
+        context: Any,
+        event: Mapping[str, Any],
+        *,
+        name: str,
+        is_urgent: bool = False,
+        is_by_client: bool = False,
     ) -> Play:
-        play = super().begin(source, context, event, name=name, is_urgent=is_urgent)
+        play = super().begin(source, context, event, name=name, is_urgent=is_urgent, is_by_client=is_by_client)
         context = Context(Clock(), "automation", name.partition(":")[2], {"act": self._act})
         self._acts.add(asyncio.get_running_loop().create_task(self._play(play, context)))
         return play

@@ -204,9 +204,18 @@ async def test_waits_of_version_0_1_are_read(tmp_path: Path) -> None:
 
 async def test_a_fired_wait_is_deleted_from_the_card_before_its_execution_acts(tmp_path: Path) -> None:
     class Looking(Stage):
-        def begin(self, source: Any, context: Any, event: Any, *, name: str, is_urgent: bool = False) -> Play:
+        def begin(
+            self,
+            source: Any,
+            context: Any,
+            event: Any,
+            *,
+            name: str,
+            is_urgent: bool = False,
+            is_by_client: bool = False,
+        ) -> Play:
             self.card_then = dict(card.values.get("automation/a", {}))
-            return super().begin(source, context, event, name=name, is_urgent=is_urgent)
+            return super().begin(source, context, event, name=name, is_urgent=is_urgent, is_by_client=is_by_client)
 
     stage, card = Looking(), Card()
     async with bench(tmp_path, automation(HOLDS), card=card, stage=stage) as it:

@@ -103,7 +103,14 @@ class Stage:
         await self.room.wait()
 
     def begin(
-        self, source: Source, context: Any, event: Mapping[str, Any], *, name: str, is_urgent: bool = False
+        self,
+        source: Source,
+        context: Any,
+        event: Mapping[str, Any],
+        *,
+        name: str,
+        is_urgent: bool = False,
+        is_by_client: bool = False,
     ) -> Play:
         play = Play(name, source, event)
         if play.name in self.breaks:

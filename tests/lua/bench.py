@@ -105,9 +105,16 @@ class Started:
 
 
 def start(
-    pool: WorkerPool, source: Source, calls: LuaCalls, event: Any = None, *, name: str, is_urgent: bool = False
+    pool: WorkerPool,
+    source: Source,
+    calls: LuaCalls,
+    event: Any = None,
+    *,
+    name: str,
+    is_urgent: bool = False,
+    is_by_client: bool = False,
 ) -> Started:
-    return Started(pool.begin(source, calls, event, name=name, is_urgent=is_urgent))
+    return Started(pool.begin(source, calls, event, name=name, is_urgent=is_urgent, is_by_client=is_by_client))
 
 
 async def ended(execution: Started) -> None:

@@ -53,11 +53,20 @@ class LuaStage(Stage):
         self._dice = dice
 
     def begin(
-        self, source: Any, context: Any, event: Mapping[str, Any], *, name: str, is_urgent: bool = False
+        self,
+        source: Any,
+        context: Any,
+        event: Mapping[str, Any],
+        *,
+        name: str,
+        is_urgent: bool = False,
+        is_by_client: bool = False,
     ) -> Play:
         notes = Notes(lambda *_: asyncio.sleep(self._dice.random() / 100))
         body = scene(self._dice.choice(self.bodies))
-        return cast("Play", self._pool.begin(body, notes, event, name=name, is_urgent=is_urgent))
+        return cast(
+            "Play", self._pool.begin(body, notes, event, name=name, is_urgent=is_urgent, is_by_client=is_by_client)
+        )
 
 
 def pids(pool: WorkerPool) -> list[int]:

@@ -141,6 +141,23 @@ async def test_an_urgent_execution_begins_before_those_that_wait(caplog: pytest.
     assert [each for each in caplog.messages if "have not ended" in each] == [warning]
 
 
+async def test_executions_that_clients_start_at_once_leave_memory_for_others() -> None:
+    gate, reasons = asyncio.Event(), list[str]()
+    notes, others = Notes(lambda *_: gate.wait()), Notes()
+    large = scene('local t = {} for i = 1, 40 do t[i] = string.rep("x", 130000) .. i end ctx:sleep(1)')
+    async with open_pool(on_kill=reasons.append) as pool:
+        every = [start(pool, large, notes, name="scene:x", is_by_client=True) for _ in range(100)]
+        await ended(start(pool, scene(TRIVIAL), others, name="scene:y", is_urgent=True))
+        await ended(start(pool, scene(TRIVIAL), others, name="scene:z"))
+        await until(lambda: pool.running == len(notes.asked) < len(every))
+        gate.set()
+        ends = [await each.end() for each in every]
+    assert len(others.asked) == 2 and reasons == []
+    refused = [str(each) for each in ends if each is not None]
+    message = "scene:x did not start, because the running executions use half of the memory for Lua"
+    assert 0 < len(refused) < len(ends) and all(message in each for each in refused)
+
+
 async def test_a_replaced_execution_that_waits_for_a_call_keeps_its_place() -> None:
     gate = asyncio.Event()
     notes = Notes(lambda *_: gate.wait())

@@ -26,6 +26,7 @@ from appliance.lua.running.lua_run import LuaRun
 from appliance.lua.running.modes import Decision, Mode, apply_mode, refusal
 from appliance.lua.running.trace import MAX_TRACE_STEPS
 from appliance.lua.running.unfinished_executions import UnfinishedExecutions
+from appliance.lua.running.worker import HALF_USED
 from appliance.lua.running.worker_pool import WorkerPool
 from appliance.lua.text.source import Source
 from appliance.tasks import SharedRun, Tasks
@@ -229,7 +230,7 @@ class Executor:
         if len(self._by_clients) >= MAX_BY_CLIENTS:
             why = f"{MAX_BY_CLIENTS} executions that clients started have not ended"
         elif self._pool.is_half_used:
-            why = "the running executions use half of the memory for Lua"
+            why = HALF_USED
         else:
             return
         raise Busy(f"{request.kind} '{request.id}' did not start, because {why}; cancel some, or try again later")
@@ -280,7 +281,12 @@ class Executor:
         try:
             execution.context = context = self._new_context(request)
             execution.lua = self._pool.begin(
-                request.source, context, request.event, name=request.label, is_urgent=request.is_urgent
+                request.source,
+                context,
+                request.event,
+                name=request.label,
+                is_urgent=request.is_urgent,
+                is_by_client=request.is_by_client,
             )
             if self._unfinished is not None:
                 self._unfinished.begin(execution.id, request.kind, request.id, execution.at)

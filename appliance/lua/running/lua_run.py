@@ -88,6 +88,7 @@ class LuaRun:
     frame: JSON for EXECUTE and CALL.
 
     - `is_urgent`: whether the run begins even while many others have not ended.
+    - `is_by_client`: whether a client started the run, so that it begins only while the worker has enough memory.
     - `queued_secs`: the time until the worker received the file.
     - `number`: identifies the run in its worker; 0 without a worker.
     - `description`: the result of a DESCRIBE or CALL frame, as JSON.
@@ -109,9 +110,11 @@ class LuaRun:
         settings: RunSettings,
         *,
         is_urgent: bool = False,
+        is_by_client: bool = False,
     ) -> None:
         self.name = name
         self.is_urgent = is_urgent
+        self.is_by_client = is_by_client
         self.queued_secs = 0.0
         self._submitted_at = settings.machine.monotonic()
         self.kind = kind

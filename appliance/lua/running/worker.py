@@ -54,6 +54,8 @@ MAX_FRAMES_AT_ONCE = 16
 """Maximum number of frames per iteration of the event loop. The worker waits while more frames are pending."""
 
 
+HALF_USED = "the running executions use half of the memory for Lua"
+
 log = logging.getLogger("lua")
 
 _Unsent = tuple[LuaRun, FrameKind, tuple[bytes, ...]]
@@ -70,6 +72,7 @@ class Worker(asyncio.BufferedProtocol):
     - `_running`: the runs whose Lua runs now.
     - `_begun`: the scenes and automations that have begun, until the hub's side has ended.
     - `_unbegun`: the frames that begin scenes and automations and are not sent yet, except urgent ones.
+    - `_by_clients`: the same frames for the runs that clients started.
     - `_others`: all other frames that are not sent yet.
     - `_is_crowded`: whether the worker has warned that runs wait to begin. Once half of them have ended, it can warn
       again.
@@ -100,6 +103,7 @@ class Worker(asyncio.BufferedProtocol):
         self._begun: set[LuaRun] = set()
         self._others: deque[_Unsent] = deque()
         self._unbegun: deque[_Unsent] = deque()
+        self._by_clients: deque[_Unsent] = deque()
         self._others_in_a_row = 0
         self._is_crowded = False
         self._last_number = 0
@@ -191,7 +195,9 @@ class Worker(asyncio.BufferedProtocol):
         """Send the frame to the run's Lua when there are fewer than `MAX_RUNNING` in `_running`."""
         if self.ended_because is not None:
             run.lose(self.ended_because)
-        queue = self._unbegun if kind is FrameKind.EXECUTE and not run.is_urgent else self._others
+        queue = self._others
+        if kind is FrameKind.EXECUTE and not run.is_urgent:
+            queue = self._by_clients if run.is_by_client else self._unbegun
         queue.append((run, kind, parts))
         self._send_waiting()
 
@@ -276,15 +282,38 @@ class Worker(asyncio.BufferedProtocol):
 
     def _choose(self) -> deque[_Unsent]:
         """Return the queue whose first frame is sent next."""
-        may_begin = self._unbegun and not self._has_begun_most()
-        if self._unbegun and not may_begin:
+        unbegun = self._unbegun
+        if self._may_begin_client() and (not unbegun or self._by_clients[0][0].number < unbegun[0][0].number):
+            unbegun = self._by_clients
+        may_begin = unbegun and not self._has_begun_most()
+        if unbegun and not may_begin:
             self._warn_once()
         if not may_begin or (self._others and self._others_in_a_row < MAX_OTHERS_IN_A_ROW):
             self._others_in_a_row += 1
             return self._others
         self._others_in_a_row = 0
         self._changed.set()
-        return self._unbegun
+        return unbegun
+
+    def _may_begin_client(self) -> bool:
+        """Return whether the next run that a client started may begin. End these runs if the worker already uses half
+        of its memory.
+
+        The memory of a computing run is unknown. Even if all of them reach their limit, half of the worker's memory
+        remains for other runs.
+        """
+        if not self._by_clients:
+            return False
+        computing = sum(each.is_by_client for each in self._running)
+        if computing:
+            used = self._resident_bytes() + (computing + 1) * self._settings.limits.max_memory
+            return 2 * used <= self._max_resident_bytes()
+        if self.is_half_used:
+            while self._by_clients:
+                run, *_ = self._by_clients.popleft()
+                run.lose(f"{run.name} did not start, because {HALF_USED}; cancel some, or try again later")
+                self.leave(run)
+        return bool(self._by_clients)
 
     def _has_begun_most(self) -> bool:
         return len(self._begun) >= MAX_BEGUN and sum(not each.is_sleeping for each in self._begun) >= MAX_BEGUN
@@ -343,7 +372,7 @@ class Worker(asyncio.BufferedProtocol):
         self._send_soon()
 
     def _send_soon(self) -> None:
-        if self._others or self._unbegun:  # first, let an immediate answer to a call arrive
+        if self._others or self._unbegun or self._by_clients:  # first, let an immediate answer to a call arrive
             asyncio.get_running_loop().call_soon(self._send_waiting)
 
     def _resident_bytes(self) -> int:

@@ -168,11 +168,15 @@ class WorkerPool:
         *,
         name: str,
         is_urgent: bool = False,
+        is_by_client: bool = False,
     ) -> LuaRun:
         """Begin a run in a worker: the file's top-level code, then `execute(ctx)` or `execute(ctx, event)`. Then
-        await the run's `finish`. An urgent run does not wait until others end."""
+        await the run's `finish`. An urgent run does not wait until others end. A client's run ends if others need
+        the memory."""
         given = b"" if event is None else to_bytes(event)
-        return self._begin(FrameKind.EXECUTE, source, given, calls, name, is_urgent=is_urgent)
+        return self._begin(
+            FrameKind.EXECUTE, source, given, calls, name, is_urgent=is_urgent, is_by_client=is_by_client
+        )
 
     @property
     def is_full(self) -> bool:
@@ -204,10 +208,11 @@ class WorkerPool:
         limits: RunLimits | None = None,
         *,
         is_urgent: bool = False,
+        is_by_client: bool = False,
     ) -> LuaRun:
         """Begin a run, by default with the limits of the pool."""
         settings = self._settings if limits is None else replace(self._settings, limits=limits)
-        run = LuaRun(name, kind, source, given, calls, settings, is_urgent=is_urgent)
+        run = LuaRun(name, kind, source, given, calls, settings, is_urgent=is_urgent, is_by_client=is_by_client)
         if self._is_closing:
             run.cancel()
         else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import sys
 import time
 from datetime import tzinfo
 from typing import Any
@@ -23,6 +24,8 @@ def log(arguments: argparse.Namespace) -> int:
     """Print the matching lines, oldest first. With `--follow`, print new lines until interrupted."""
     filters = {"level": arguments.level, "part": arguments.part, "contains": arguments.contains}
     reply = _ask_log(arguments, {**filters, "limit": arguments.lines})
+    if arguments.part is not None and not reply["entries"]:
+        _note_unknown_part(arguments)
     while True:
         # a hub of version 0.2.0, which still runs during an upgrade, does not state its zone
         zone = load_zone(reply["timezone"]) if "timezone" in reply else None
@@ -32,6 +35,13 @@ def log(arguments: argparse.Namespace) -> int:
             return os.EX_OK
         time.sleep(POLL_INTERVAL_SECS)
         reply = _ask_log(arguments, {**filters, "limit": MAX_LOG_ENTRIES, "after": reply["last"]})
+
+
+def _note_unknown_part(arguments: argparse.Namespace) -> None:
+    """If no line has the requested part, list the existing parts on standard error."""
+    parts = sorted({entry["part"] for entry in _ask_log(arguments, {"limit": MAX_LOG_ENTRIES})["entries"]})
+    if arguments.part not in parts:
+        say(f"the log has no lines of the part '{arguments.part}'; it has {', '.join(parts)}", to=sys.stderr)
 
 
 def _ask_log(arguments: argparse.Namespace, query: dict[str, Any]) -> dict[str, Any]:

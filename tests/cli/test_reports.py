@@ -129,6 +129,10 @@ async def test_status_why_and_log_answer_in_words_and_as_json(hub: Process, tmp_
     assert re.search(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d info    hub: Lares \S+ starts config=", log, re.MULTILINE)
     assert (await asked(tmp_path, "log", "--contains", "listening at")).out.count("\n") == 1
     assert (await asked(tmp_path, "log", "--level", "error")).out == ""
+    unknown = await asked(tmp_path, "log", "--part", "nope")
+    assert (unknown.code, unknown.out) == (0, "")
+    assert re.fullmatch(r"the log has no lines of the part 'nope'; it has [\w, ]*\bhub\b[\w, ]*\n", unknown.err)
+    assert (await asked(tmp_path, "log", "--part", "hub", "--level", "error")).err == ""
     line = json.loads((await asked(tmp_path, "log", "--part", "hub", "--lines", "1", "--json")).out)
     assert line["part"] == "hub" and line["at"].endswith("Z")
     here = datetime.fromisoformat(line["at"]).astimezone(ZoneInfo("Pacific/Kiritimati"))

@@ -232,6 +232,10 @@ HOME_DEVICES = home(device({"power": "on", "brightness": 20}))
             [{"type": "none", "conditions": [UNREAD, BRIGHT]}],
             f"condition 1.1: unknown, because device '{LAMP}' has no contact",
         ),
+        (
+            [{"type": "none", "conditions": [{"type": "none", "conditions": [UNREAD]}]}],
+            f"condition 1.1: unknown, because device '{LAMP}' has no contact",
+        ),
         ([{"type": "none", "conditions": [UNREAD, ON]}], "condition 1.2: power was 'on' but must not be"),
         (
             [{"type": "none", "conditions": [{"type": "any", "conditions": [UNREAD, BRIGHT]}]}],

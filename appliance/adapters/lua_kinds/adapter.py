@@ -26,7 +26,7 @@ from appliance.adapters.lua_kinds.device_reader import (
     ReadUpdate,
     device_for_lua,
 )
-from appliance.adapters.lua_kinds.functions import CallCancelled, KindFunctions
+from appliance.adapters.lua_kinds.functions import CallCancelled, KindFunctions, Results
 from appliance.adapters.lua_kinds.host import KindHost, LoadedSection, SectionFault
 from appliance.adapters.lua_kinds.origins import Origins
 from appliance.adapters.lua_kinds.push_connection import PushConnection, PushSource
@@ -153,7 +153,9 @@ class LuaAdapter(PollingAdapter):
         self._has_polled = True
         self.poll_interval = self._secs_to_next_poll(found.second)
         devices = await self.functions.redacted(found.first)
-        read = await self._read("poll", self._reader.read_list(devices, "poll"))
+        read = await self._read("poll", found.at, self._reader.read_list(devices, "poll"))
+        if devices is None and self.publish.list_devices():
+            log.warning("%s: %s: poll returned nil, which removes all devices; return a list", self.name, found.at)
         self._unpublished += read.events
         self._answer = None if devices is None or read.ids else found.ctx.describe_answers()
         observations = tuple(self._reader.observations(read))
@@ -232,7 +234,7 @@ class LuaAdapter(PollingAdapter):
         for name, texts in (("query", request.query), ("headers", request.headers)):
             given[name] = {str(key): str(value) for key, value in texts.items()}
         found = await self.functions.call(["hook"], given, body=request.body)
-        await self.apply_update("hook", found.first)
+        await self.apply_update("hook", found)
 
     def on_hook_failed(self, error: AdapterFailed) -> None:
         """Log the error, because a device ignores the answer to its hook."""
@@ -249,15 +251,16 @@ class LuaAdapter(PollingAdapter):
             raise BadAnswer(found.second[:MAX_SENTENCE_CHARS])
         return await self.functions.redacted(found.first, self.redact.in_value)
 
-    async def apply_update(self, function: str, raw: Any) -> None:
+    async def apply_update(self, function: str, found: Results) -> None:
         """Publish an update that `receive` or `hook` returned, and carry out the update's requests. If the update
         contains devices or events, wait for the first poll before publishing."""
+        raw = found.first
         has_devices = isinstance(raw, dict) and raw.keys() & {"devices", "events"}
         if has_devices and not self._has_polled:
             await self.publish.has_started.wait()
         if has_devices:
             raw |= {name: await self.functions.redacted(raw[name]) for name in ("devices", "events") if name in raw}
-        update = await self._read(function, self._reader.read_update(raw, function))
+        update = await self._read(function, found.at, self._reader.read_update(raw, function))
         await in_steps(self.clock, self._publish_update(update))
         self.record_contact()
         self.publish.answered()
@@ -268,11 +271,11 @@ class LuaAdapter(PollingAdapter):
         if update.poll:
             self.poll_now()
 
-    async def _read(self, function: str, reading: Generator[None, None, T]) -> T:
+    async def _read(self, function: str, at: str, reading: Generator[None, None, T]) -> T:
         try:
             return await in_steps(self.clock, reading)
         except Invalid as fault:
-            raise AdapterFailed(self.redact(f"the result of {function} is invalid: {fault}")) from None
+            raise AdapterFailed(self.redact(f"{at}: the result of {function} is invalid: {fault}")) from None
 
     def _publish_update(self, update: ReadUpdate) -> Iterator[None]:
         """Publish the rows of an update one by one, in their order, so that no intermediate change is lost."""
@@ -311,7 +314,7 @@ class LuaAdapter(PollingAdapter):
         message, began = await connection.next_message(), self.clock.monotonic()
         try:
             found = await self.run_limited(self.functions.call(["listen", "receive"], message))
-            await self.apply_update("receive", found.first)
+            await self.apply_update("receive", found)
         except AdapterFailed as error:
             self._log_once(error, _position_in(error))
         pause = began + MIN_MESSAGE_SECS - self.clock.monotonic()

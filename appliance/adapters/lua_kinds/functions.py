@@ -29,11 +29,12 @@ HELLO, PATH = ["listen", "hello"], ["listen", "path"]
 
 
 class Results(NamedTuple):
-    """The first and the second result of a function, and the `ctx` of the call."""
+    """The first and the second result of a function, the `ctx` of the call, and the function's file and line."""
 
     first: Any
     second: Any
     ctx: KindCtx
+    at: str
 
 
 class CallCancelled(asyncio.CancelledError):
@@ -114,7 +115,7 @@ class KindFunctions:
         first, second = found.get("first"), found.get("second")
         if path not in (HELLO, PATH):
             first, second = (self.redact(each) if isinstance(each, str) else each for each in (first, second))
-        return Results(first, second, ctx)
+        return Results(first, second, ctx, found.get("at", self.section.kind))
 
     async def hello(self) -> Any:
         """Return the first message for a new connection, or None."""

@@ -11,6 +11,8 @@ from msgspec.structs import replace
 from appliance.automations.conditions.base import Condition, Fact
 from appliance.automations.environment import Environment
 
+_UNKNOWN = "unknown, because "
+
 
 class Combination(Condition, frozen=True, kw_only=True):
     """A combination: all, any, or none of the conditions must hold, according to `type`."""
@@ -82,7 +84,8 @@ def _none(facts: Iterable[Fact]) -> Fact:
         if fact.holds:
             return _refuse(f"{fact.past} but must not be", str(number), holds=False)
         if fact.holds is None:
-            unknown = unknown or _refuse(f"unknown, because {fact.past}", str(number), holds=None)
+            reason = fact.past.removeprefix(_UNKNOWN)  # a nested `none` has added these words
+            unknown = unknown or _refuse(_UNKNOWN + reason, str(number), holds=None)
     return unknown or Fact(holds=True, past="none holds")
 
 

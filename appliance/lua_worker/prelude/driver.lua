@@ -54,7 +54,7 @@ local function call(text, name, mode, given)
   if type(run) == 'table' then run = run.run end
   if type(run) ~= 'function' then error(path .. ' must be a function, not ' .. type(run), 0) end
   enter(run, name)
-  return lares.call_kind(job, path, run, definition.name)
+  return lares.call_kind(job, path, run, definition.name, began)
 end
 
 local BODIES = {[COMPILE] = lares.compile, [DESCRIBE] = describe, [CALL] = call}
@@ -70,7 +70,7 @@ local function start(kind, name, event, text, mode)
   lares.begin()
 end
 
--- Return the text of an error of any type.
+-- Return the text of an error of any type, and whether the error contains no message.
 local function text_of(fault)
   if type(fault) == 'string' or type(fault) == 'number' then return tostring(fault) end
   if type(fault) == 'table' then
@@ -83,9 +83,9 @@ local function text_of(fault)
     local message = rawget(fault, 'message')
     if type(message) == 'string' then return message end
     local text = lares.encode(fault, '')
-    if text and text ~= '{}' and text ~= '[]' then return text end
+    if text and text ~= '{}' and text ~= '[]' then return text, true end
   end
-  return 'the error is a ' .. type(fault) .. ' value, not a message'
+  return 'the error is a ' .. type(fault) .. ' value, not a message', true
 end
 
 -- Return the running line as `file:line`. A coroutine cannot be inspected after a stack overflow.
@@ -107,10 +107,12 @@ end
 local function failed(fault)
   local teller = create(text_of)                     -- __tostring may be a function of the user, so the hook must watch it
   lares.watch(teller)
-  local ok, text = resume(teller, fault)
+  local ok, text, has_no_message = resume(teller, fault)
   if lares.stopped then return STOPPED, lares.stopped, lares.position or '' end
   if not ok or type(text) ~= 'string' then text = 'the error has no text' end
-  return FAILED, shortened(text), position(), lares.absent or ''
+  local at = position()
+  if has_no_message and at ~= '' then text = at .. ': ' .. text end
+  return FAILED, shortened(text), at, lares.absent or ''
 end
 
 -- Continue the execution. Return the next frame's kind and parts. For STOPPED, the reason is a number.

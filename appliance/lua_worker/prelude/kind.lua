@@ -258,13 +258,14 @@ local function returned(value, what, tells_devices)
 end
 
 -- Return the second result as JSON. An invalid pause of a poll is returned as text, so that its devices are not lost.
-local function second_result(value, path)
-  local what = 'the second result of ' .. path
+local function second_result(value, path, at)
+  local what = at .. 'the second result of ' .. path
   if path ~= 'poll' or encode(value, what) then return encoded(value, what) end
   return encode(tostring(value), what) or '"?"'
 end
 
-function lares.call_kind(job, path, run, kind)
+-- `at` is the position of the function. The errors of its results begin with it, because no line runs then.
+function lares.call_kind(job, path, run, kind, at)
   local ctx = {settings = job.settings, memory = job.memory}
   local function check_self(self, name)
     if not rawequal(self, ctx) then raise('call it with a colon: ctx:' .. name .. '(...), not ctx.' .. name .. '(...)') end
@@ -290,9 +291,11 @@ function lares.call_kind(job, path, run, kind)
     return lares.instant()
   end
   local first, second = run(ctx, first_of(job), job.second)
-  if type(ctx.memory) ~= 'table' then raise('ctx.memory must be a table, not ' .. tostring(ctx.memory)) end
-  local memory = encoded(ctx.memory, 'ctx.memory')
-  if #memory > MAX_MEMORY_BYTES then raise('ctx.memory is larger than 64 KiB') end
-  return '{"first":' .. returned(first, 'the result of ' .. path, job.path[1] ~= 'operations') .. ',"second":'
-    .. second_result(second, path) .. ',"memory":' .. memory .. '}'
+  local position = encoded(at, 'the position')
+  at = at .. ': '
+  if type(ctx.memory) ~= 'table' then raise(at .. 'ctx.memory must be a table, not ' .. tostring(ctx.memory)) end
+  local memory = encoded(ctx.memory, at .. 'ctx.memory')
+  if #memory > MAX_MEMORY_BYTES then raise(at .. 'ctx.memory is larger than 64 KiB') end
+  return '{"first":' .. returned(first, at .. 'the result of ' .. path, job.path[1] ~= 'operations') .. ',"second":'
+    .. second_result(second, path, at) .. ',"memory":' .. memory .. ',"at":' .. position .. '}'
 end

@@ -8,6 +8,7 @@ import gc
 import hashlib
 import hmac
 import logging
+import re
 import weakref
 from contextlib import suppress
 from functools import partial
@@ -130,9 +131,13 @@ async def test_the_error_describes_the_answer(pool: WorkerPool, tmp_path: Path, 
 @pytest.mark.parametrize(
     ("poll", "sentence"),
     [
-        ('ctx.memory.x = ("x"):rep(70000) return {}', "memory is larger than 64 KiB"),
+        ('ctx.memory.x = ("x"):rep(70000) return {}', r"mine.lua:\d+: ctx.memory is larger than 64 KiB$"),
+        ("ctx.memory.x = print return {}", r"mine.lua:\d+: ctx.memory.x holds a function, which is not data$"),
+        ("error({1})", r"^config/adapters/mine.lua:2: \[1\]$"),
+        ("error()", "^config/adapters/mine.lua:2: the error is a nil value, not a message$"),
+        ("error({ message = 'no weather' })", "^no weather$"),
         ("local x = nil\nreturn x.y", r"config/adapters/mine.lua:3: attempt to index a nil value \(local 'x'\)"),
-        ("return 7", "the result of poll is invalid: poll must be a list, not 7"),
+        ("return 7", r"^config/adapters/mine.lua:\d+: the result of poll is invalid: poll must be a list, not 7$"),
         ("error('no weather today', 0)", "^no weather today$"),
         ("error('http://10.0.0.1:80: no weather', 0)", "^http://10.0.0.1:80: no weather$"),
         ("error('no weather today')", "^config/adapters/mine.lua:2: no weather today$"),
@@ -143,7 +148,7 @@ async def test_the_error_describes_the_answer(pool: WorkerPool, tmp_path: Path, 
         ("ctx:send(nil)", r"mine.lua:2: bad argument #1 to ctx:send \(string or table expected, got nil\)"),
         (
             "return {{ id = ('x'):rep(200000) }, { id = ('y'):rep(200000) }}",
-            "the result of poll is larger than 256 KiB",
+            r"mine.lua:\d+: the result of poll is larger than 256 KiB$",
         ),
         (
             "ctx:sleep(1)",
@@ -157,6 +162,20 @@ async def test_an_error_names_file_and_line(pool: WorkerPool, tmp_path: Path, po
     it = await start(pool, tmp_path, kind(poll), Vendor({}))
     with pytest.raises((AdapterFailed, BadAnswer), match=sentence):
         await it.poll()
+
+
+async def test_a_poll_without_result_that_removes_devices_is_logged(
+    pool: WorkerPool, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    once = "if ctx.memory.n == 2 then return { { id = 'a', kind = 'Switch' } } end"
+    poll = f"ctx.memory.n = (ctx.memory.n or 0) + 1 {once}"
+    it = await start(pool, tmp_path, kind(poll), Vendor({}))
+    for _ in range(4):
+        await it.adapter.poll_once()
+    [line] = [each for each in caplog.messages if "returned nil" in each]
+    assert re.fullmatch(
+        r"\w+: config/adapters/mine.lua:\d+: poll returned nil, which removes all devices; return a list", line
+    )
 
 
 async def test_tables_for_bytes_and_texts(pool: WorkerPool, tmp_path: Path) -> None:

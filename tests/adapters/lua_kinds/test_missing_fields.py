@@ -116,5 +116,5 @@ async def test_each_field_pushed_by_hue_can_be_missing_or_odd(pool: WorkerPool, 
     for other in altered(json.dumps(PUSHED).encode()):
         message = {"event": "message", "data": json.loads(other), "id": "1"}
         found = await it.adapter.functions.call(["listen", "receive"], message)
-        await it.adapter.apply_update("receive", found.first)
+        await it.adapter.apply_update("receive", found)
     assert it.registry.get_device("it:lamp1").attributes["power"] == "on" and it.happened

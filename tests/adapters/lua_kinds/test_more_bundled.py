@@ -182,7 +182,7 @@ async def test_hue_lamps_sensors_and_pushed_values(pool: WorkerPool, tmp_path: P
     ]
     message = {"event": "message", "data": [{"type": "update", "data": data}, 7], "id": "1"}
     pushed = await it.adapter.functions.call(["listen", "receive"], message)
-    await it.adapter.apply_update("receive", pushed.first)
+    await it.adapter.apply_update("receive", pushed)
     assert it.registry.get_device("it:lamp1").attributes["power"] == "on"
     assert [(each.device_id, each.event) for each in it.happened] == [
         ("it:d2", name) for name in ("single", "long", "double")

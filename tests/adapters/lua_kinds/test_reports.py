@@ -142,7 +142,7 @@ async def test_two_lamps_of_a_hue_device_are_two_devices(pool: WorkerPool, tmp_p
     it.adapter.publish.started()
     part = {"id": "light2", "type": "light", "owner": {"rid": "lamp1"}, "dimming": {"brightness": 7}}
     update = await it.adapter.functions.call(["listen", "receive"], {"data": [{"data": [part]}]})
-    await it.adapter.apply_update("receive", update.first)
+    await it.adapter.apply_update("receive", update)
     shown = {each.id: each.attributes["brightness"] for each in it.registry.list_devices()}
     assert shown == {"it:lamp1": 50, "it:lamp1:light2": 7}
 
@@ -161,7 +161,7 @@ async def test_a_pushed_mode_ends_the_other_colours(pool: WorkerPool, tmp_path: 
     ):  # fmt: skip
         part = {"id": "light1", "type": "light", "owner": {"rid": "lamp1"}, **parts}
         update = await it.adapter.functions.call(["listen", "receive"], {"data": [{"data": [part]}]})
-        await it.adapter.apply_update("receive", update.first)
+        await it.adapter.apply_update("receive", update)
         attributes = it.registry.get_device("it:lamp1").attributes
         assert {key: value for key, value in attributes.items() if key.startswith("color")} == shown
 

@@ -296,7 +296,7 @@ async def test_channels_have_their_configured_names(pool: WorkerPool, tmp_path: 
 
 async def receive(it: KindAtWork, message: Any) -> None:
     """Pass a message to the kind, as the kind's connection does."""
-    await it.adapter.apply_update("receive", (await it.adapter.functions.call(["listen", "receive"], message)).first)
+    await it.adapter.apply_update("receive", await it.adapter.functions.call(["listen", "receive"], message))
 
 
 async def test_presses_of_the_second_generation_are_pushed(pool: WorkerPool, tmp_path: Path) -> None:

@@ -15,15 +15,18 @@ from typing import Any
 import aiohttp
 import pytest
 from aiohttp import web
+from aiohttp._websocket.reader import WebSocketDataQueue, WebSocketReader
 
 from appliance.adapters.device_http.access import HttpAccess
 from appliance.adapters.device_http.client import MAX_RESPONSE_BYTES, RETRY_AFTER_SECS, HttpClient, _new_origin
+from appliance.adapters.device_http.connector import _Protocol
 from appliance.adapters.device_http.errors import HttpRefused
 from appliance.adapters.device_http.server_events import EventDecoder, ServerEvent, read_events
 from appliance.adapters.device_http.session import DeviceSession
 from appliance.adapters.device_http.web_socket import Messages
 from appliance.adapters.device_json import parse_json
 from appliance.adapters.elgato_lights.simulator import LightSimulator
+from appliance.byte_budget import ByteBudget
 from appliance.clock import Clock
 from appliance.errors import AdapterFailed, BadAnswer, Unreachable, Unreadable
 from tests.adapters.mqtt.broker import CERTIFICATE, KEY
@@ -574,6 +577,40 @@ class Ready:
 
 
 TEXT, PONG = (aiohttp.WSMessage(kind, "7", None) for kind in (aiohttp.WSMsgType.TEXT, aiohttp.WSMsgType.PONG))
+
+
+class _Pipe(asyncio.Transport):
+    """A transport to nowhere."""
+
+    max_size = 0
+
+    def abort(self) -> None:
+        """Do nothing."""
+
+
+async def test_unread_messages_of_all_connections_share_a_budget() -> None:
+    loop, unread = asyncio.get_running_loop(), ByteBudget(10_000)
+    one, other = (_Protocol(loop, unread) for _ in range(2))
+    queues = [WebSocketDataQueue(each, 1 << 16, loop=loop) for each in (one, other)]
+    for protocol, queue in zip((one, other), queues, strict=True):
+        protocol._upgraded = True
+        protocol.connection_made(_Pipe())
+        protocol.set_parser(WebSocketReader(queue, 1 << 20, False, True), queue)
+    head = b"\x82\x7e" + (8000).to_bytes(2)
+    one.data_received(head + bytes(5000))
+    assert unread.held == 5004
+    one.data_received(bytes(3000))
+    assert 8000 <= unread.held < 8200, "the message waits for its reader"
+    assert len((await queues[0].read()).data) == 8000
+    one.note_read(8000)
+    other.data_received(head + bytes(1000))
+    assert unread.held == 9004
+    other.data_received(bytes(1000))
+    with pytest.raises(aiohttp.WebSocketError):
+        await queues[1].read()
+    one.note_read(0)
+    other.connection_lost(None)
+    assert unread.held == 0
 
 
 async def test_waiting_messages_do_not_block_the_loop() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import re
 import socket
 import ssl
@@ -17,6 +18,7 @@ from aiohttp.http import HttpProcessingError
 from aiohttp.tracing import Trace
 
 from appliance.adapters.device_http.resolver import DeviceResolver
+from appliance.byte_budget import ByteBudget
 from appliance.tasks import time_limit
 
 CONNECT_TIMEOUT_SECS = 2.0
@@ -39,6 +41,10 @@ MAX_FRAMING_PER_BODY_BYTE = 8
 """Size limits of everything except the body: heads, chunk sizes and extensions, and trailers. The second limit is
 added for each byte of the body, because the shortest chunk has five bytes of framing."""
 
+MAX_UNREAD_BYTES = 64 << 20
+"""Size limit of the unfinished and unread WebSocket messages of all connections together."""
+
+_WHOLE = frozenset({aiohttp.WSMsgType.TEXT, aiohttp.WSMsgType.BINARY})
 _HTTP, _LINE_END, _HEAD_END = b"HTTP/", re.compile(rb"\r*\n"), re.compile(rb"\n\r*\n")
 _LENGTH = re.compile(rb"(?i)content-length[ \t]*:([ \t\d,]*)")
 
@@ -55,7 +61,12 @@ class FramingTooLarge(HttpProcessingError):
 
 class _Protocol(ResponseHandler):
     """One connection. Repairs malformed response heads, and closes the connection after unrequested responses or
-    endless framing."""
+    endless framing, or if the WebSocket messages of all connections exceed `unread`."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, unread: ByteBudget) -> None:
+        super().__init__(loop)
+        self._unread = unread
+        self._unfinished = self._in_use = self._held = 0
 
     _received = 0
     """The number of bytes received since the request."""
@@ -76,7 +87,10 @@ class _Protocol(ResponseHandler):
         self._received += len(data)
         data = data if self._head is None else self._take_heads(self._head + data)
         for start in range(0, len(data), PARSED_BYTES):
+            before = self._count_unread()
             super().data_received(data[start : start + PARSED_BYTES])
+            if self._queue is not None:
+                self._add_unfinished(min(PARSED_BYTES, len(data) - start), before)
             if len(self._buffer) > MAX_WAITING_RESPONSES:
                 self.abort()
                 return
@@ -84,6 +98,41 @@ class _Protocol(ResponseHandler):
             self._payload.set_exception(error)  # the parser does not end a body whose later part is malformed
         if not self._upgraded:
             self._check_framing()
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        self._unread.held -= self._held
+        self._held = self._unfinished = 0
+        super().connection_lost(exc)
+
+    @property
+    def _queue(self) -> Any:
+        """The queue of the WebSocket's messages, or None before the upgrade."""
+        return None if cast("Any", self._payload_parser) is None else self._payload
+
+    def _count_unread(self) -> int:
+        """Return the number of WebSocket messages that are waiting for the reader."""
+        return 0 if self._queue is None else len(self._queue._buffer)  # noqa: SLF001
+
+    def _add_unfinished(self, size: int, before: int) -> None:
+        """Count these received bytes of a WebSocket. A complete message begins a new count, but a ping between its
+        parts does not. Beyond the limit, close the connection."""
+        new = itertools.islice(self._queue._buffer, before, None)  # noqa: SLF001
+        is_complete = any(frame.type in _WHOLE for frame, _ in new)
+        self._unfinished = 0 if is_complete else self._unfinished + size
+        self.note_read(self._in_use)
+        if self._unread.is_exceeded:
+            code = aiohttp.WSCloseCode.MESSAGE_TOO_BIG
+            self._queue.set_exception(aiohttp.WebSocketError(code, "the messages of all connections are too large"))
+            self.abort()
+
+    def note_read(self, in_use: int) -> None:
+        """Count the messages again. `in_use` is the size of the message that the reader is processing."""
+        if self._queue is None:
+            return
+        self._in_use = in_use
+        held = self._unfinished + in_use + self._queue._size  # noqa: SLF001
+        self._unread.held += held - self._held
+        self._held = held
 
     def _check_framing(self) -> None:
         """End the connection if the framing is too large. The parser reports only the body, so it would accept an
@@ -143,7 +192,7 @@ class DeviceConnector(aiohttp.TCPConnector):
         super().__init__(limit=0, resolver=DeviceResolver(), socket_factory=_open_socket, **kept)
         self._complete: set[ssl.SSLContext] = set()
         build: Callable[..., ResponseHandler] = _Protocol
-        self._factory = partial(build, loop=self._loop)
+        self._factory = partial(build, loop=self._loop, unread=ByteBudget(MAX_UNREAD_BYTES))
 
     def _get_ssl_context(self, req: ClientRequest) -> ssl.SSLContext | None:
         """Return the TLS context for the request. At the first use, load the system's certificates. See `imports`."""

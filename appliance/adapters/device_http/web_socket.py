@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import aiohttp
 import orjson
@@ -96,6 +96,15 @@ class PromptSocket(aiohttp.ClientWebSocketResponse[Literal[True]]):
             super()._on_data_received()
         else:
             self._heartbeat_when = self._loop.time() + self._heartbeat
+
+    async def receive(self, timeout: float | None = None) -> Any:
+        """Return the next message. It counts as unread until the next call."""
+        protocol = cast("Any", self._reader)._protocol  # noqa: SLF001
+        protocol.note_read(0)
+        message = await super().receive(timeout)
+        if message.type in (_TEXT, _BINARY):
+            protocol.note_read(len(message.data))
+        return message
 
     async def close(self, *, code: int = aiohttp.WSCloseCode.OK, message: bytes = b"") -> bool:
         """Send the Close frame, for at most `CLOSE_TIMEOUT_SECS`, and close. Return False if sending failed or the

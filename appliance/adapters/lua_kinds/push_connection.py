@@ -69,6 +69,7 @@ class PushConnection:
         self._waiting: asyncio.Queue[Pushed] = asyncio.Queue(MAX_PUSHED)
         self._waiting_bytes = 0
         self._has_room = asyncio.Event()
+        self._are_processed = asyncio.Event()
         self._http = http
         self._listen = listen
         self.is_unused = False
@@ -88,6 +89,9 @@ class PushConnection:
         return self._waiting.qsize()
 
     async def next_message(self) -> Any:
+        """Return the next message. Each call shows that the previous message has been processed."""
+        if self._waiting.empty():
+            self._are_processed.set()
         pushed = await self._waiting.get()
         self._waiting_bytes -= pushed.size
         self._has_room.set()
@@ -164,7 +168,10 @@ class PushConnection:
                     self._has_room.clear()
                     await self._has_room.wait()
                 self._waiting_bytes += message.size
+                self._are_processed.clear()
                 await self._waiting.put(message)
+                if message.size > MAX_PUSHED_BYTES:  # all connections share the memory for large messages
+                    await self._are_processed.wait()
             del message  # it would stay in memory until the next message
             yield None
 

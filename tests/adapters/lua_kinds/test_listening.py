@@ -268,7 +268,11 @@ async def test_large_messages_wait_within_a_budget_of_bytes() -> None:
             await asyncio.sleep(0)
         assert connection.waiting == 1
         assert await connection.next_message() == number
+    await asyncio.sleep(0)
+    assert not reading.done(), "the large message is being processed"
+    following = asyncio.ensure_future(connection.next_message())
     await reading
+    following.cancel()
 
 
 async def test_a_processed_message_does_not_stay_in_memory() -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from appliance import config
 from appliance.adapters.base import HookRequest
-from appliance.adapters.virtual.adapter import VirtualAdapter
+from appliance.adapters.virtual.adapter import MAX_LARGE_BYTES, MAX_SMALL_BYTES, VirtualAdapter
 from appliance.clock import Clock
 from appliance.errors import ConfigFailed, Invalid, LaresError
 from appliance.home import events
@@ -242,6 +242,22 @@ OBSERVED_IN_VAIN: tuple[tuple[Any, str], ...] = (
         r"contact must be .*; and custom\.virtual\.mode must be .*; and custom\.virtual\.count must be a number",
     ),
 )
+
+
+async def test_the_large_values_of_a_section_have_a_limit() -> None:
+    async with running() as home:
+        observe, name = home.adapter.operations["observe"], "custom.virtual.facts"
+
+        async def show(size: int) -> None:
+            await observe({"device_id": ALL, "attributes": {name: {"a": "x" * size}}})
+
+        await show(MAX_LARGE_BYTES - 10)
+        with pytest.raises(Invalid, match="shorten a value first"):
+            await show(MAX_LARGE_BYTES)
+        assert len(home.shown(name)["a"]) == MAX_LARGE_BYTES - 10
+        await home.adapter.command_many([ALL], Command(capability="power", action="toggle"))
+        await show(MAX_SMALL_BYTES * 2)
+        await show(5)
 
 
 async def test_an_observation_sets_attributes_without_commands_and_a_wrong_one_sets_nothing() -> None:

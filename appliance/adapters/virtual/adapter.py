@@ -17,8 +17,11 @@ from appliance.home.commands import Command
 from appliance.home.model import Device, DeviceKind, Info, Observation
 from appliance.home.observations import check_event
 from appliance.home.texts import DEVICE_HOOK_PREFIX
-from appliance.home.values import Value
+from appliance.home.values import Value, to_bytes
 from appliance.tables.checks import format_value, nearest, suggest
+
+MAX_SMALL_BYTES, MAX_LARGE_BYTES = 1 << 10, 1 << 20
+"""Values up to the first size are always accepted. All larger values of a section have at most the second size."""
 
 _OBSERVED = ("device_id", "attributes", "event", "data")
 
@@ -130,10 +133,22 @@ class VirtualAdapter(Adapter):
             for id_, device in found.items()
             if device is not None and any(device.attributes.get(name) != each for name, each in changes[id_].items())
         ]
+        if any(_large_bytes(attributes) for attributes in changes.values()):
+            self._check_sizes(different)
         if different:
             await self._record(different)
             await wait_for_short_turn()  # one write may end many calls
         await in_steps(self.clock, self._showing(changes))
+
+    def _check_sizes(self, changed: Sequence[Device]) -> None:
+        """Raise `Invalid` if these devices would make the large values of the section grow beyond the limit."""
+        before = {each.id: _large_bytes(each.attributes) for each in self.publish.list_devices().values()}
+        after = {**before, **{each.id: _large_bytes(each.attributes) for each in changed}}
+        if sum(after.values()) > max(MAX_LARGE_BYTES, sum(before.values())):
+            raise Invalid(
+                f"all values of more than {MAX_SMALL_BYTES} bytes in [adapters.{self.name}] would exceed"
+                f" {MAX_LARGE_BYTES} bytes; shorten a value first"
+            )
 
     def _showing(self, changes: Mapping[str, Mapping[str, Value]]) -> Iterator[None]:
         for device_id, attributes in changes.items():
@@ -161,6 +176,12 @@ def _check_all(
     if faults:
         raise Invalid("; and ".join(faults))
     return shown, happened
+
+
+def _large_bytes(attributes: Mapping[str, Value]) -> int:
+    """Return the total size of the values that are larger than `MAX_SMALL_BYTES`."""
+    sizes = (len(to_bytes(each)) for each in attributes.values() if isinstance(each, str | list | dict))
+    return sum(size for size in sizes if size > MAX_SMALL_BYTES)
 
 
 def _fits(device: VirtualDevice, name: str, value: Value) -> bool:

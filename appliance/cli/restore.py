@@ -167,7 +167,10 @@ def _replace_both(
     history are valid."""
     old, token = folder.with_name(f"{folder.name}.before-restore-{stamp}"), secrets.token_hex(16)
     kept = [old] if folder.exists() else []
-    write_stage(folder, {**files, PurePosixPath(MARKER): token.encode()}, stamp, data_dir.stat().st_gid)
+    marker = PurePosixPath(MARKER)
+    # The marker is the first file, so that the next restore recognizes an incomplete stage and removes it.
+    staged = {marker: token.encode()} | {path: data for path, data in files.items() if path != marker}
+    write_stage(folder, staged, stamp, data_dir.stat().st_gid)
     try:
         with as_owner(data_dir):
             stage_document(data_dir, values, folder / MARKER, token, own=OWN)

@@ -105,6 +105,9 @@ def test_a_killed_restore_leaves_one_home_or_the_other(tmp_path: Path, old: Path
         assert (box / MONTH).read_text() == text, count
         assert not (box / "data" / PENDING).exists() and not [*(box / "data").glob("*.restore-part")]
         assert cut(box, archive, 10**6) == 0 and present(box) == (NEW, NEW_TEXT), f"restored again after {count}"
+        for left in box.glob("config*-cut/*"):
+            assert left.name == "default.toml" and left.read_text() == OLD_TEXT, f"not an old file: {left}"
+        assert not (box / "config.restore-part").exists()
         seen.add(text)
         count += 1
     assert code == 0 and seen == {OLD_TEXT, NEW_TEXT} and count > 15

@@ -147,6 +147,15 @@ async def test_an_end_beyond_the_searched_tokens_is_not_missing() -> None:
         assert hint_of(ErrorContext(message="unexpected symbol near ','", text=text)) == ""
 
 
+async def test_a_field_of_a_metatable_gets_no_hint() -> None:
+    message = "capability must be a non-empty string, not nothing"
+    for line, hint in (
+        ('setmetatable({}, { __index = { capability = "power" } })', ""),
+        ('{ capabilty = "power" }', " (write capability instead of capabilty)"),
+    ):
+        assert hint_of(ErrorContext(message=message, line=f'ctx:command("a:b", {line})')) == hint
+
+
 async def test_a_file_without_execute_fails_when_it_is_run(pool: WorkerPool) -> None:
     with pytest.raises(ScriptFailed, match="execute must be a function, not nil"):
         await ended(start(pool, file("return {}"), Notes(), name="scene:x"))

@@ -165,7 +165,10 @@ def _no_word(found: re.Match[str], context: ErrorContext) -> str | None:
     table = context.line.partition("{")[2]
     stated = re.search(rf"\b{found[1]}\s*=\s*(\w+)(\s*[.:\[(])?", table)
     if stated is None:
-        near = nearest(found[1], re.findall(r"(\w+)\s*=(?!=)", table), 0.75)
+        names = re.findall(r"(\w+)\s*=(?!=)", table)
+        if found[1] in names:  # for example, in a metatable
+            return None
+        near = nearest(found[1], names, 0.75)
         return f"write {found[1]} instead of {near}" if near else f'add {found[1]} = "…"'
     if found[1] == "action" and stated[1] in _SWITCHED:
         return f'write action = "{_SWITCHED[stated[1]]}"'

@@ -344,7 +344,7 @@ async def test_an_execution_reports_a_long_wait_for_room(tmp_path: Path) -> None
     async with bench(tmp_path, automation(TICK)) as it:
         await it.drain()
         it.stage.room.clear()
-        it.stage.begun = 256
+        it.stage.unended = 256
         report_error(it)
         await it.pass_by(17.5)
         it.stage.room.set()

@@ -96,7 +96,7 @@ class Stage:
         return not self.room.is_set()
 
     is_half_used = False
-    begun = 0
+    unended = 0
 
     async def wait_for_room(self) -> None:
         self.waits_for_room += 1

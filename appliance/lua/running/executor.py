@@ -125,7 +125,7 @@ class Execution:
     3. Started (`start`, `_run`): `lua` runs the file.
     4. Ended (`_end`): `ended` contains the result. An execution can end in any stage.
 
-    `begun_before` is the number of executions that the worker had begun when this execution was admitted.
+    `unended_before` is the number of unended executions in the worker when this execution was admitted.
     `occupies_mode` is false once the mode ignores the execution.
     """
 
@@ -142,14 +142,16 @@ class Execution:
         self.lua: LuaRun | None = None
         self.admitted = 0.0
         self.began = 0.0
-        self.begun_before = 0
+        self.unended_before = 0
         self.end_because = STOPPED
 
     def view(self, *, is_admitted: bool) -> ExecutionView:
         request, lua = self.request, self.lua
-        room = f"waiting for room in the Lua worker until some of {self.begun_before} executions end"
+        room = f"waiting for room in the Lua worker until some of {self.unended_before} executions end"
         wait = room if is_admitted else "waiting for earlier executions"
         status, doing = ("queued", wait) if lua is None else lua.describe_activity()
+        if lua is not None and status == "queued" and self.unended_before:
+            doing = room
         return ExecutionView(
             id=self.id,
             kind=request.kind,
@@ -253,7 +255,7 @@ class Executor:
     def _admit(self, execution: Execution) -> None:
         """Occupy a slot of the mode, then start the execution. Unless a caller waits for it, or an alarm caused it,
         it first waits for room in the worker."""
-        execution.admitted, execution.begun_before = self._clock.monotonic(), self._pool.begun
+        execution.admitted, execution.unended_before = self._clock.monotonic(), self._pool.unended
         self._admitted[execution] = None
         self._admitted_by_id.setdefault(execution.request.id, {})[execution] = None
         request = execution.request
@@ -475,8 +477,8 @@ def _describe_wait(execution: Execution) -> list[str]:
     if execution.lua is None:
         return []
     secs = execution.began - execution.admitted + execution.lua.queued_secs
-    behind = f"waited {secs:.1f} s to begin, because {execution.begun_before} executions had not ended"
-    return [behind] if secs >= MIN_REPORTED_WAIT_SECS and execution.begun_before else []
+    behind = f"waited {secs:.1f} s to begin, because {execution.unended_before} executions had not ended"
+    return [behind] if secs >= MIN_REPORTED_WAIT_SECS and execution.unended_before else []
 
 
 def _remove(by_id: dict[str, dict[Execution, None]], execution: Execution) -> None:

@@ -140,9 +140,9 @@ class Worker(asyncio.BufferedProtocol):
         return 2 * self._resident_bytes() >= self._max_resident_bytes()
 
     @property
-    def begun(self) -> int:
-        """Return the number of scenes and automations that have begun and not ended."""
-        return len(self._begun)
+    def unended(self) -> int:
+        """Return the number of scenes and automations that have not ended, including those that wait to begin."""
+        return len(self._begun) + len(self._unbegun)
 
     async def wait_for_change(self) -> None:
         """Wait until a run begins, or until the process ends."""

@@ -189,9 +189,9 @@ class WorkerPool:
         return self._current is not None and self._current.is_half_used
 
     @property
-    def begun(self) -> int:
-        """Return the number of scenes and automations in the current worker that have begun and not ended."""
-        return 0 if self._current is None else self._current.begun
+    def unended(self) -> int:
+        """Return the number of scenes and automations in the current worker that have not ended."""
+        return 0 if self._current is None else self._current.unended
 
     async def wait_for_room(self) -> None:
         """Wait until `is_full` is false."""

@@ -147,6 +147,7 @@ async def test_executions_that_clients_start_at_once_leave_memory_for_others() -
     large = scene('local t = {} for i = 1, 40 do t[i] = string.rep("x", 130000) .. i end ctx:sleep(1)')
     async with open_pool(on_kill=reasons.append) as pool:
         every = [start(pool, large, notes, name="scene:x", is_by_client=True) for _ in range(100)]
+        assert pool.unended == len(every)
         await ended(start(pool, scene(TRIVIAL), others, name="scene:y", is_urgent=True))
         await ended(start(pool, scene(TRIVIAL), others, name="scene:z"))
         await until(lambda: pool.running == len(notes.asked) < len(every))

@@ -142,7 +142,7 @@ class Worker(asyncio.BufferedProtocol):
     @property
     def unended(self) -> int:
         """Return the number of scenes and automations that have not ended, including those that wait to begin."""
-        return len(self._begun) + len(self._unbegun)
+        return len(self._begun) + len(self._unbegun) + len(self._by_clients)
 
     async def wait_for_change(self) -> None:
         """Wait until a run begins, or until the process ends."""

@@ -27,10 +27,8 @@ from appliance.cli.process.garbage import (
     DEVICES_PER_EXCLUSION,
     FILES_PER_EXCLUSION,
     GROWTH_BYTES,
-    MAX_OLD_OBJECTS,
     exclude_devices,
     exclude_present,
-    limit_full_collections,
     return_unused,
 )
 from appliance.event_loop import run
@@ -128,27 +126,6 @@ def test_collections_while_many_objects_appear_are_small() -> None:
         gc.set_threshold(*before)
     assert len(alive) == 100_000
     assert 0 < max(sizes) <= 4_000
-
-
-def test_full_collections_while_many_objects_remain_are_small() -> None:
-    sizes: list[int] = []
-
-    def note(phase: str, info: dict[str, int]) -> None:
-        if phase == "stop" and info["generation"] == 1:
-            sizes.append(len(gc.get_objects(2)))
-
-    exclude_present()
-    before = gc.get_threshold()
-    gc.set_threshold(*COLLECTION_THRESHOLDS)
-    limit_full_collections()
-    gc.callbacks.append(note)
-    try:
-        alive = [[number] for number in range(200_000)]
-    finally:
-        del gc.callbacks[-2:]
-        gc.set_threshold(*before)
-    assert len(alive) == 200_000
-    assert MAX_OLD_OBJECTS < max(sizes) + 4_000 <= 2 * MAX_OLD_OBJECTS
 
 
 def test_returning_memory_continues_until_it_is_cancelled() -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 
 from appliance.allocator import resident_bytes, return_pages
 from appliance.clock import Clock
@@ -27,14 +27,6 @@ DEVICES_PER_EXCLUSION = 50
 
 FILES_PER_EXCLUSION = 1000
 """A reload of a folder with at least this number of files excludes all objects. Each file has about 70 objects."""
-
-MAX_OLD_OBJECTS = 20_000
-"""Number of objects in the oldest generation above which all objects are excluded, so that a full collection takes
-less than 50 ms. Group commands to thousands of devices create these objects."""
-
-COLLECTIONS_PER_CHECK = 4
-"""Number of collections of the second generation between two checks of the oldest one. Between two checks, about
-11,000 objects can become old."""
 
 CHECK_SECS = 10.0
 """Seconds between two checks of the process's memory."""
@@ -83,22 +75,6 @@ def exclude_devices(bus: Bus) -> None:
                 exclude_present()
 
     bus.listen(count, CatalogReloaded, DeviceStateChanged, DeviceRemoved)
-
-
-def limit_full_collections() -> None:
-    """From now on, exclude all objects whenever a full collection would block the loop for long."""
-    unchecked = 0
-
-    def check(phase: str, info: Mapping[str, int]) -> None:
-        nonlocal unchecked
-        if phase == "stop" and info["generation"] == 1:
-            unchecked += 1
-            if unchecked >= COLLECTIONS_PER_CHECK:
-                unchecked = 0
-                if len(gc.get_objects(2)) > MAX_OLD_OBJECTS:
-                    gc.freeze()
-
-    gc.callbacks.append(check)
 
 
 async def return_unused(clock: Clock, pack: Callable[[], Awaitable[bool]]) -> None:

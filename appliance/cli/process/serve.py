@@ -18,7 +18,7 @@ from appliance.allocator import serve_python
 from appliance.api.frames import frame_of
 from appliance.cli.keyring import open_keyring
 from appliance.cli.process.control_socket import ControlSocket, restore_missing
-from appliance.cli.process.garbage import exclude_devices, exclude_present, limit_full_collections, return_unused
+from appliance.cli.process.garbage import exclude_devices, exclude_present, return_unused
 from appliance.cli.process.notifier import Notifier
 from appliance.clock import Clock
 from appliance.config import Config
@@ -77,7 +77,6 @@ async def serve(
         on_listening(hub, server.port)
         when_ready(hub, exclude_present)
         exclude_devices(hub.bus)
-        limit_full_collections()
         when_ready(hub, serve_python)
         when_ready(hub, notifier.ready)
         async with Tasks() as working:

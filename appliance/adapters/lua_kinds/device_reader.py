@@ -264,8 +264,9 @@ class DeviceReader:
                     self._fault(id_, dotted(path), fault.lstrip(". "))
                     if field_ != "attributes":
                         unread.add(field_)
-        if unknown:
-            left["attributes"] = {**(left.get("attributes") or {}), **unknown}
+        stated = left.get("attributes") or {}
+        if unknown and isinstance(stated, Mapping):  # a list is a fault of its own
+            left["attributes"] = {**stated, **unknown}
         return left, frozenset(unread)
 
     def _describe(self, row: Mapping[str, Any], id_: str, read: ReadDevices, unread: frozenset[str]) -> None:

@@ -215,7 +215,7 @@ local PARTS = {name = true, class = true, info = true, attributes = true, comman
 
 -- Return the entries that JSON can represent. Add each other entry to `faults`: the field, the key, and a sentence.
 local function encodable(field, entries, faults)
-  local kept, length = {}, rawlen(entries)
+  local kept, length = {}, field ~= 'attributes' and rawlen(entries) or 0
   local function take(key, each)
     local name, fault = encode(key, '')
     if name then fault = select(2, encode(each, '')) end

@@ -1,7 +1,7 @@
 -- Stop: end an execution when the hub requests a stop. A hook polls regularly. Once a poll returns a reason
 -- to stop, every further instruction raises STOP, and the functions that catch errors (pcall, coroutines, require)
 -- raise STOP again.
--- If the hook cannot stop the code, for example during a long library function, the hub kills the worker.
+-- If the hook cannot stop the code, for example during a long library function, the worker halts the code's thread.
 local lares = ...
 
 -- Remove everything that opens files or runs code outside of Lua.

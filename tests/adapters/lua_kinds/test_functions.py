@@ -475,6 +475,31 @@ async def test_a_bad_attribute_of_an_update_drops_only_itself(pool: WorkerPool, 
     assert sorted(attribute for _, attribute, _ in it.list_drops()) == ["brightness", "custom.it.x"]
 
 
+@pytest.mark.parametrize("function", ["poll", "hook"])
+@pytest.mark.parametrize(
+    ("attributes", "smoke", "part"),
+    [
+        ("{ 1, 0 / 0 }", False, "attributes"),
+        ("{ smoke = true, 0 / 0 }", True, "1"),
+        ("{ smoke = true, [5] = 0 / 0 }", True, "5"),
+    ],
+)
+async def test_unreadable_entries_of_a_list_of_attributes_stop_no_other_device(
+    pool: WorkerPool, tmp_path: Path, attributes: str, smoke: bool, part: str, function: str
+) -> None:
+    good = '{ id = "a", kind = "Sensor", attributes = { smoke = false } }'
+    bad = f'{{ id = "a", kind = "Sensor", attributes = {attributes} }}'
+    other = '{ id = "b", kind = "Sensor", attributes = { smoke = true } }'
+    poll = f"ctx.memory.n = (ctx.memory.n or 0) + 1 return {{ ctx.memory.n == 1 and {good} or {bad}, {other} }}"
+    hook = f"hook = function() return {{ devices = {{ {bad}, {other} }} }} end,"
+    it = await start(pool, tmp_path, kind(poll, hook), Vendor({}))
+    await it.poll()
+    await (it.poll() if function == "poll" else it.adapter.hook(HookRequest(hook="it", method="POST")))
+    assert it.registry.get_device("it:b").attributes["smoke"] is True
+    assert it.registry.get_device("it:a").attributes["smoke"] is smoke
+    assert ("it:a", part) in [(device_id, dropped) for device_id, dropped, _ in it.list_drops()]
+
+
 async def test_a_device_with_an_unreadable_state_keeps_its_availability(pool: WorkerPool, tmp_path: Path) -> None:
     poll = """ctx.memory.n = (ctx.memory.n or 0) + 1
       return { { id = "a", kind = "Sensor", state = ({ "unavailable", "gone", "online", "gone" })[ctx.memory.n] } }"""

@@ -86,6 +86,9 @@ def _restore_all(
     stamp = _free_stamp(data_dir, file.parent.parent)
     with _filesystem_errors(data_dir), as_owner(data_dir):
         finish_interrupted(data_dir, stamp)
+    with _filesystem_errors(file.parent):
+        # a start that finishes a restore leaves the marker; with the marker, the old files would look like new ones
+        (file.parent / MARKER).unlink(missing_ok=True)
     with as_owner(data_dir):
         count = _stage_history(data_dir, found)
     try:

@@ -92,9 +92,14 @@ def old(tmp_path: Path) -> Path:
     return with_month(home(tmp_path / "old", OLD, OLD_TEXT), OLD_TEXT)
 
 
+@pytest.mark.parametrize("has_old_marker", [False, True])
 @pytest.mark.slow
 @pytest.mark.release
-def test_a_killed_restore_leaves_one_home_or_the_other(tmp_path: Path, old: Path, archive: Path) -> None:
+def test_a_killed_restore_leaves_one_home_or_the_other(
+    tmp_path: Path, old: Path, archive: Path, has_old_marker: bool
+) -> None:
+    if has_old_marker:
+        (old / "config" / ".restored").write_text("of a restore that the start of a hub has finished")
     seen, code, count = set(), 137, 0
     while code == 137:
         box = tmp_path / f"box{count}"
@@ -108,6 +113,8 @@ def test_a_killed_restore_leaves_one_home_or_the_other(tmp_path: Path, old: Path
         for left in box.glob("config*-cut/*"):
             assert left.name == "default.toml" and left.read_text() == OLD_TEXT, f"not an old file: {left}"
         assert not (box / "config.restore-part").exists()
+        kept = [each.read_text() for each in box.glob("config*/default.toml")]
+        assert OLD_TEXT in kept, f"a restore after {count} deleted the old files"
         seen.add(text)
         count += 1
     assert code == 0 and seen == {OLD_TEXT, NEW_TEXT} and count > 15

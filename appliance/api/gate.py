@@ -104,7 +104,7 @@ class Gate:
         principal = await self._admit(request, route, ids.get("hook_id"))
         recheck = partial(self._authenticator.recheck, principal)
         call = Call(request=request, route=route, bodies=self._bodies, principal=principal, recheck=recheck)
-        async with self._unsent.room_for_answer() if route.is_large else nullcontext():
+        async with self._unsent.room_for_answer(is_slow=route.is_slow) if route.is_large else nullcontext():
             result = await route.handler(call, **ids)
             return None if route.is_websocket else to_response(result, route.response_schema)
 

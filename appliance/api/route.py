@@ -92,6 +92,7 @@ class Route(Struct, frozen=True, kw_only=True, dict=True):
     - `body_optional`: whether a missing body is treated as an empty object.
     - `query`: the checks of the query parameters.
     - `is_large`: whether the answer can be large and is built for one client. Few such answers are built at once.
+    - `is_slow`: whether a large answer needs the history on the card, whose reads can take seconds.
     - `is_rate_limited`: whether requests count towards the rate limit of their key.
     """
 
@@ -108,6 +109,7 @@ class Route(Struct, frozen=True, kw_only=True, dict=True):
     query: RequestFields = field(default_factory=dict)
     is_websocket: bool = False
     is_large: bool = False
+    is_slow: bool = False
     is_rate_limited: bool = False
     resource: type[Any] = object
 

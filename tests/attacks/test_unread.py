@@ -11,7 +11,7 @@ from functools import partial
 import pytest
 
 from appliance.api.app import ROUTES
-from appliance.api.http_server.unsent_bytes import GRACE_SECS, UnsentBytes
+from appliance.api.http_server.unsent_bytes import GRACE_SECS, MAX_BUILT_AT_ONCE, UnsentBytes
 from appliance.api.limits import ApiLimits
 from appliance.home.events import SystemErrorReported
 from appliance.home.layout import Layout
@@ -91,6 +91,24 @@ def test_each_long_list_waits_for_room_before_it_is_built() -> None:
     assert {path for path, is_large in lists.items() if not is_large} <= small | shared
 
 
+def test_each_large_answer_from_the_history_is_slow() -> None:
+    slow = {row.path for row in ROUTES if row.is_slow}
+    assert slow == {row.path for row in ROUTES if row.is_large and ("/history" in row.path or "/audit" in row.path)}
+    assert len(slow) == 5
+
+
+async def test_slow_answers_delay_no_others() -> None:
+    unsent = UnsentBytes(8)
+    async with AsyncExitStack() as stack:
+        for _ in range(MAX_BUILT_AT_ONCE):
+            await stack.enter_async_context(unsent.room_for_answer(is_slow=True))
+        await enter(unsent)
+        waiting = asyncio.create_task(enter(unsent, is_slow=True))
+        await asyncio.sleep(0)
+        assert not waiting.done()
+    await waiting
+
+
 async def test_a_large_answer_waits_for_room_until_silent_clients_can_be_disconnected() -> None:
     unsent, client = UnsentBytes(8), Client(0.0)
     for each in (client, Client(1.0), Client(2.0), Client(3.0)):
@@ -104,8 +122,8 @@ async def test_a_large_answer_waits_for_room_until_silent_clients_can_be_disconn
     await waiting
 
 
-async def enter(unsent: UnsentBytes) -> None:
-    async with unsent.room_for_answer():
+async def enter(unsent: UnsentBytes, *, is_slow: bool = False) -> None:
+    async with unsent.room_for_answer(is_slow=is_slow):
         pass
 
 

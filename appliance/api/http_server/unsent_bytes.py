@@ -57,15 +57,15 @@ class UnsentBytes:
         self._held: dict[SlowClient, tuple[int, int]] = {}
         self._bodies: dict[int, _Body] = {}
         self._is_check_due = False
-        self._building = asyncio.Semaphore(MAX_BUILT_AT_ONCE)
+        self._building, self._building_slowly = (asyncio.Semaphore(MAX_BUILT_AT_ONCE) for _ in range(2))
         self._has_room = asyncio.Event()
 
     @asynccontextmanager
-    async def room_for_answer(self) -> AsyncIterator[None]:
+    async def room_for_answer(self, *, is_slow: bool = False) -> AsyncIterator[None]:
         """Build a large answer in this context. Wait until few other large answers are being built and until the
         limit has room for the answer, but at most `GRACE_SECS` for room, so that silent clients delay nobody for
-        longer."""
-        async with self._building:
+        longer. Slow answers wait only for other slow answers, and delay no others."""
+        async with self._building_slowly if is_slow else self._building:
             try:
                 async with asyncio.timeout(GRACE_SECS):
                     while self.held > self._max_bytes - self._max_per_client:

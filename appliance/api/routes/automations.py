@@ -102,6 +102,7 @@ class AutomationsApi(ApiResource):
         schemas.AUTOMATION_HISTORY,
         query=PERIOD,
         is_large=True,
+        is_slow=True,
     )
     async def list_history(self, call: Call, automation_id: str) -> object:
         """Return the results of the automation's triggers, newest first, with the reasons for prevented runs."""

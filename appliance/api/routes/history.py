@@ -122,7 +122,13 @@ class HistoryApi(ApiResource):
     """Handlers of the routes of history and audit."""
 
     @route(
-        "GET", "/devices/<device_id>/history", Role.READ, _STATES, query={**_DEVICE_QUERY, **INCLUDE}, is_large=True
+        "GET",
+        "/devices/<device_id>/history",
+        Role.READ,
+        _STATES,
+        query={**_DEVICE_QUERY, **INCLUDE},
+        is_large=True,
+        is_slow=True,
     )
     async def list_states(self, call: Call, device_id: str) -> object:
         """Return the past states of the device, newest first, with an entry for each change of an attribute."""
@@ -132,7 +138,15 @@ class HistoryApi(ApiResource):
         entries = await encode_limited(self.hub.clock, encode, states)
         return b'{"device_id":%b,"entries":%b}' % (orjson.dumps(device_id), entries)
 
-    @route("GET", "/devices/<device_id>/history/<attribute>", Role.READ, _VALUES, query=_DEVICE_QUERY, is_large=True)
+    @route(
+        "GET",
+        "/devices/<device_id>/history/<attribute>",
+        Role.READ,
+        _VALUES,
+        query=_DEVICE_QUERY,
+        is_large=True,
+        is_slow=True,
+    )
     async def list_values(self, call: Call, device_id: str, attribute: str) -> object:
         """Return the past values of one attribute of the device, newest first."""
         self.hub.registry.get_device(device_id)
@@ -143,7 +157,7 @@ class HistoryApi(ApiResource):
         names = map(orjson.dumps, (device_id, attribute, found.resolution.name.lower()))
         return b'{"device_id":%b,"attribute":%b,"resolution":%b,"entries":%b}' % (*names, entries)
 
-    @route("GET", "/audit/commands", Role.READ, _AUDIT, query=_AUDIT_QUERY, is_large=True)
+    @route("GET", "/audit/commands", Role.READ, _AUDIT, query=_AUDIT_QUERY, is_large=True, is_slow=True)
     async def list_commands(self, call: Call) -> object:
         """Return the commands with their source, device, and result, newest first."""
         query = call.query()

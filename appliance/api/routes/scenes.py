@@ -49,7 +49,15 @@ class ScenesApi(ApiResource):
         """Cancel the scene's running and waiting executions now, even in a sleep. Return their number."""
         return {"cancelled": self.hub.scenes.cancel(scene_id)}
 
-    @route("GET", "/scenes/<scene_id>/history", Role.READ, schemas.SCENE_HISTORY, query=PERIOD, is_large=True)
+    @route(
+        "GET",
+        "/scenes/<scene_id>/history",
+        Role.READ,
+        schemas.SCENE_HISTORY,
+        query=PERIOD,
+        is_large=True,
+        is_slow=True,
+    )
     async def list_history(self, call: Call, scene_id: str) -> object:
         """Return the results of the scene's executions, newest first."""
         self.hub.scenes.catalog.get(scene_id)

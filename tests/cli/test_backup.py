@@ -978,7 +978,7 @@ class TestHalfway:
     @pytest.mark.parametrize(
         ("place", "name", "sentence"),
         [
-            (Path, "write_bytes", "cannot restore: {0}/config.restore-part/default.toml: {1}; nothing was changed"),
+            (Path, "write_bytes", "cannot restore: {0}/config.restore-part/.restored: {1}; nothing was changed"),
             (
                 shutil,
                 "copyfileobj",

@@ -21,7 +21,8 @@ MAX_FACTOR_IN_GRACE = 2
 """At this multiple of the limit, the slowest clients are disconnected without `GRACE_SECS`."""
 
 MAX_BUILT_AT_ONCE = 4
-"""Number of large answers that the hub builds at the same time, because these are not counted yet."""
+"""Number of large answers that the hub builds at the same time, because these are not counted yet. The same number
+of slow answers is built at the same time."""
 
 log = logging.getLogger("api")
 

@@ -323,6 +323,20 @@ async def test_events_of_executions_next_to_others_have_a_limit_in_bytes(tmp_pat
         assert [status for status, _ in it.outcomes()].count("dropped") == 3, "ended executions hold no event"
 
 
+async def test_large_events_of_others_drop_no_alarm(tmp_path: Path) -> None:
+    mode = {"type": "parallel", "max": 99}
+    smoke = {"type": "device_state_change", "device_id": LAMP, "attribute": "smoke", "equals": True}
+    files = automation({"type": "system_error"}, mode=mode), automation(smoke, "alarm", mode=mode)
+    async with bench(tmp_path, *files) as it:
+        it.stage.ends_at_once = False
+        for size in (*[MAX_EVENT_BYTES // 4 - 300] * 5, *[1] * 30):
+            it.bus.publish(SystemErrorReported(message="x" * size))
+        assert ("dropped", f"mode: {EVENTS_FULL}") in it.outcomes()
+        for smokes in (True, False, True):
+            it.show(smoke=smokes)
+        assert it.parts.executor.count_running("alarm") == 2
+
+
 async def test_an_execution_that_cannot_begin_uses_no_place(tmp_path: Path) -> None:
     async with bench(tmp_path, automation(mode="single")) as it:
         it.stage.breaks.add("a")

@@ -33,7 +33,7 @@ from appliance.tasks import SharedRun, Tasks
 
 MAX_EVENT_BYTES = 4 << 20
 """Maximum total size of the events, as JSON, of all running and waiting executions except the first execution of each
-scene or automation."""
+scene or automation. Alarms begin even beyond this limit."""
 
 EVENTS_FULL = f"the events of the running and waiting executions would have more than {MAX_EVENT_BYTES >> 20} MiB"
 
@@ -246,7 +246,8 @@ class Executor:
             return refusal(execution.request.mode, len(admitted), len(waiting))
         if event is not None and (admitted or waiting):
             size = len(to_bytes(event))
-            if decision is not Decision.REPLACE and not self._events.has_room(size):
+            is_limited = decision is not Decision.REPLACE and not execution.request.is_alarm
+            if is_limited and not self._events.has_room(size):
                 return EVENTS_FULL
             execution.event_bytes = size
             self._events.held += size

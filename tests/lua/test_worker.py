@@ -303,6 +303,32 @@ async def test_stuck_executions_end_no_others_and_an_idle_worker_with_stuck_thre
     assert reasons == []
 
 
+@pytest.mark.slow
+async def test_stuck_executions_refuse_no_clients_and_a_lack_of_memory_names_them() -> None:
+    reasons: list[str] = []
+    limits = RunLimits(max_cpu_secs=0.2, max_memory_mb=16)
+
+    async def block(pool: WorkerPool, numbers: range) -> None:
+        sources = [scene(f"local s = ('a'):rep(7 << 20) s:find('.-.-.-.-b') -- {each}") for each in numbers]
+        for each in [start(pool, source, Notes(), name="scene:culprit") for source in sources]:
+            await each.end()
+
+    async with open_pool(limits, on_kill=reasons.append) as pool:
+        asleep, others = Notes(lambda *_: asyncio.Event().wait()), Notes()
+        innocent = start(pool, scene("ctx:sleep(1)"), asleep, name="scene:i")
+        await until(lambda: asleep.asked)
+        await block(pool, range(24))
+        [worker] = pool.figures()["workers"]
+        assert worker["resident_bytes"] > 160 << 20 and not pool.is_half_used
+        await ended(start(pool, scene(TRIVIAL), others, name="scene:y", is_by_client=True))
+        await block(pool, range(24, 48))
+        with pytest.raises(ScriptFailed):
+            await ended(innocent)
+    assert others.asked
+    assert "executions that could not be stopped still hold memory, so correct them: scene:culprit" in reasons[0]
+    assert "the executions in it failed: " in reasons[0] and "scene:i" in reasons[0]
+
+
 async def test_code_that_polls_is_not_halted_although_it_stopped_late() -> None:
     """A thread that is halted while it waits for the lock of the interpreter would block all other threads."""
     reasons: list[str] = []

@@ -54,6 +54,9 @@ MAX_FRAMES_AT_ONCE = 16
 """Maximum number of frames per iteration of the event loop. The worker waits while more frames are pending."""
 
 
+MAX_NAMED = 3
+"""Maximum number of executions that a message names."""
+
 HALF_USED = "the running executions use half of the memory for Lua"
 
 log = logging.getLogger("lua")
@@ -74,6 +77,7 @@ class Worker(asyncio.BufferedProtocol):
     - `_unbegun`: the frames that begin scenes and automations and are not sent yet, except urgent ones.
     - `_by_clients`: the same frames for the runs that clients started.
     - `_others`: all other frames that are not sent yet.
+    - `_stuck`: the names of the runs that could not be stopped. Their threads keep their memory.
     - `_is_crowded`: whether the worker has warned that runs wait to begin. Once half of them have ended, it can warn
       again.
     """
@@ -108,7 +112,7 @@ class Worker(asyncio.BufferedProtocol):
         self._is_crowded = False
         self._last_number = 0
         self._silent_checks = 0
-        self._has_stuck_threads = False
+        self._stuck: set[str] = set()
         self._check_timer: asyncio.TimerHandle | None = None
         self._largest = (0, 0)
         self._fresh_bytes = 0
@@ -136,8 +140,9 @@ class Worker(asyncio.BufferedProtocol):
 
     @property
     def is_half_used(self) -> bool:
-        """Return whether the process uses half of its maximum memory."""
-        return 2 * self._resident_bytes() >= self._max_resident_bytes()
+        """Return whether the running executions use half of the process's maximum memory. The memory of threads that
+        could not be stopped is unknown, so with such threads, return False."""
+        return not self._stuck and 2 * self._resident_bytes() >= self._max_resident_bytes()
 
     @property
     def unended(self) -> int:
@@ -168,7 +173,7 @@ class Worker(asyncio.BufferedProtocol):
             self._check_later()
             await self._closed.wait()
             ended = await asyncio.to_thread(self._process.wait)
-            names = sorted({run.name for run in self._running if run.is_begun})[:3]
+            names = sorted({run.name for run in self._running if run.is_begun})[:MAX_NAMED]
             suspects = f" while it ran {', '.join(names)}" if names else ""
             self.kill(f"the Lua worker ended unexpectedly ({ended}){suspects}")
         except OSError as error:
@@ -321,7 +326,7 @@ class Worker(asyncio.BufferedProtocol):
     def _warn_once(self) -> None:
         if not self._is_crowded:
             self._is_crowded = True
-            names = ", ".join(name for name, _ in Counter(run.name for run in self._begun).most_common(3))
+            names = ", ".join(name for name, _ in Counter(run.name for run in self._begun).most_common(MAX_NAMED))
             sentence = "%d executions have not ended, such as %s; until some end, only alarms begin at once"
             log.warning(sentence, len(self._begun), names)
 
@@ -416,7 +421,7 @@ class Worker(asyncio.BufferedProtocol):
             self._on_stuck({each.source for each in stuck})
         for run in stuck:
             self._send_stop(run, Reason.STUCK)
-            self._has_stuck_threads = True
+            self._stuck.add(run.name)
             run.expire(is_running=True)
             self.leave(run)
         for run in late:
@@ -427,9 +432,12 @@ class Worker(asyncio.BufferedProtocol):
         if used > limit:
             run = self._runs.get(self._largest[0])
             whose = "" if run is None else f"; {run.name} used the most memory, so reduce its data"
+            if self._stuck:
+                names = ", ".join(sorted(self._stuck)[:MAX_NAMED])
+                whose = f"; executions that could not be stopped still hold memory, so correct them: {names}"
             more = f"{used >> 20} MB of memory, more than its limit of {limit >> 20} MB"
             self.kill(f"the Lua worker needed {more} (from scripts.max_memory_mb), and was killed{whose}")
         elif not self._runs and (
-            self._has_stuck_threads or (self._fresh_bytes and used > self._fresh_bytes + MAX_IDLE_GROWTH_BYTES)
+            self._stuck or (self._fresh_bytes and used > self._fresh_bytes + MAX_IDLE_GROWTH_BYTES)
         ):
             self.kill("it was replaced", quietly=True)

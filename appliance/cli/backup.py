@@ -158,7 +158,7 @@ def _check_target(file: Path, config: Path) -> None:
     """Raise `StartFailed` if the file is in the configuration folder, because the next backup would contain this
     backup."""
     folder = config_folder(config)
-    if folder.resolve() in file.resolve().parents:
+    if folder.resolve() in Path(os.path.realpath(file)).parents:
         raise StartFailed(f"{file} is in {folder}, which is part of the backup; name another folder", os.EX_CANTCREAT)
 
 

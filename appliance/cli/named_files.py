@@ -70,7 +70,7 @@ def _open_named(path: Path) -> int:
 
 def check_target(file: Path, data_dir: Path) -> None:
     """Raise `StartFailed` if the file to write is in the data directory, or is the running program."""
-    target, program = file.resolve(), running_file()
+    target, program = Path(os.path.realpath(file)), running_file()  # `resolve` raises an error for a loop of links
     if data_dir.resolve() in target.parents:
         raise StartFailed(f"{file} is in {data_dir}, the data directory; name another folder", os.EX_CANTCREAT)
     if program is not None and target == program.resolve():

@@ -127,6 +127,7 @@ class TestBackup:
                 (name, 73, f"lares: {name} is in {{0}}/data, the data directory; name another folder\n")
                 for name in ("data/b", "data/snapshot.000001.json", "data/lock", "data/history/b", "link/b")
             ),
+            ("loop", 73, "lares: loop exists already and is not a regular file; choose another path\n"),
             ("config/b", 73, "lares: config/b is in {0}/config, which is part of the backup; name another folder\n"),
         ],
     )
@@ -134,6 +135,7 @@ class TestBackup:
         self, tmp_path: Path, command: Command, place: str, code: int, sentence: str
     ) -> None:
         (home(tmp_path) / "link").symlink_to("data")
+        (tmp_path / "loop").symlink_to("loop")
         before = everything(tmp_path)
         assert command(tmp_path, "backup", place) == (code, sentence.format(tmp_path))
         assert everything(tmp_path) == before

@@ -141,6 +141,14 @@ def test_a_body_that_clients_share_counts_once() -> None:
     assert unsent.held == 0
 
 
+def test_the_copies_of_parts_of_a_large_shared_body_count() -> None:
+    unsent, body = UnsentBytes(100), bytes(80)
+    clients = [Client(0.0) for _ in range(10)]
+    for client in clients:
+        unsent.hold(client, 2, body)
+    assert unsent.held == 25 + 10 * 2
+
+
 async def take(caller: Caller, count: int) -> int:
     taken = 0
     while taken < count and (piece := await caller.read(count - taken)):

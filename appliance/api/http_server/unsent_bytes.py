@@ -11,7 +11,8 @@ from typing import Protocol
 from msgspec import Struct
 
 MAX_SHARE = 4
-"""A client counts for at most this fraction of the limit, so that a backup does not use all of it."""
+"""A body, and the other bytes of a client, count for at most this fraction of the limit each, so that a backup does
+not use all of it."""
 
 GRACE_SECS = 0.1
 """Seconds in which clients can read after the limit is exceeded. One event can fill the memory at once, before any
@@ -86,7 +87,7 @@ class UnsentBytes:
             shared.size = min(len(body), self._max_per_client)
             self.held += shared.size
         shared.clients += 1
-        counted = min(size, self._max_per_client - shared.size)
+        counted = min(size, self._max_per_client)
         self._disconnect_slowest(MAX_FACTOR_IN_GRACE * self._max_bytes - counted)
         self._held[client] = counted, id(body)
         self.held += counted

@@ -155,6 +155,7 @@ class PushConnection:
             raise Invalid("ctx:ask: the message must be a table with named fields")
         if len(self._replies) >= MAX_ASKED:
             raise Invalid(f"ctx:ask: {MAX_ASKED} messages are already waiting for replies")
+        self._are_processed.set()  # the reply arrives after a large message, whose processing may need it
         try:
             return await self._replies.request(lambda number: self.send({**message, field: number}), timeout_secs)
         except TimeoutError:
@@ -170,7 +171,8 @@ class PushConnection:
                 self._waiting_bytes += message.size
                 self._are_processed.clear()
                 await self._waiting.put(message)
-                if message.size > MAX_PUSHED_BYTES:  # all connections share the memory for large messages
+                # all connections share the memory for large messages
+                if message.size > MAX_PUSHED_BYTES and not len(self._replies):
                     await self._are_processed.wait()
             del message  # it would stay in memory until the next message
             yield None

@@ -18,7 +18,7 @@ from appliance.adapters.base import HookRequest
 from appliance.adapters.device_http.session import DeviceSession
 from appliance.adapters.kinds import LUA_KIND
 from appliance.adapters.lua_kinds.definition import ListenDefinition
-from appliance.adapters.lua_kinds.push_connection import MAX_PUSHED, PushConnection, Pushed
+from appliance.adapters.lua_kinds.push_connection import MAX_PUSHED, MAX_PUSHED_BYTES, PushConnection, Pushed
 from appliance.adapters.simulated_device import SimulatedDevice
 from appliance.clock import Clock
 from appliance.errors import AdapterFailed
@@ -220,6 +220,15 @@ async def test_values_pushed_before_the_first_poll_wait_for_their_device(pool: W
         it.vendor.polls.set()
         await until(lambda: it.shows(brightness=42))
         assert not [each for each in it.happened if isinstance(each, events.ObservationDropped)]
+
+
+async def test_the_reply_to_a_question_about_a_large_message_arrives(pool: WorkerPool, tmp_path: Path) -> None:
+    asking = "if message.pad then message.level = ctx:ask({ set = 77 }, 2).level - 1 end return { devices"
+    kind = KIND.replace("return { devices", asking).replace("max_message_kb = 64", "max_message_kb = 4096")
+    async with listening(pool, tmp_path, kind) as it:
+        await until(lambda: it.shows(brightness=1) and it.vendor.sockets)
+        await it.vendor.push(f'{{"pad": "{"x" * MAX_PUSHED_BYTES}"}}')
+        await until(lambda: it.shows(brightness=76))
 
 
 async def test_a_failing_hook_is_reported(pool: WorkerPool, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -242,6 +243,22 @@ OBSERVED_IN_VAIN: tuple[tuple[Any, str], ...] = (
         r"contact must be .*; and custom\.virtual\.mode must be .*; and custom\.virtual\.count must be a number",
     ),
 )
+
+
+LARGE = "[adapters.virtual]\n" + "".join(
+    f'[[adapters.virtual.devices]]\nid = "d{number}"\nattributes = {{ "custom.virtual.facts" = {{ a = 1 }} }}\n'
+    for number in range(3)
+)
+
+
+async def test_large_values_that_are_being_stored_count(tmp_path: Path) -> None:
+    adapters = config.parse(LARGE, "default.toml", {}).adapters
+    async with open_app(data_dir=tmp_path, adapters=adapters) as app:
+        observe = partial(app.hub.dispatcher.invoke, "virtual:observe")
+        value = {"custom.virtual.facts": {"a": "x" * (MAX_LARGE_BYTES - 100)}}
+        asked = [observe({"device_id": f"virtual:d{number}", "attributes": value}) for number in range(3)]
+        results = await asyncio.gather(*asked, return_exceptions=True)
+        assert [type(each) for each in results] == [type(None), Invalid, Invalid]
 
 
 async def test_the_large_values_of_a_section_have_a_limit() -> None:

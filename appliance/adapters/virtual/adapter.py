@@ -38,6 +38,7 @@ class VirtualAdapter(Adapter):
         self._record = context.record
         self._devices = {f"{self.name}:{each.id}": each for each in settings.devices}
         self._have_devices = asyncio.Event()
+        self._storing: dict[str, int] = {}  # bytes of large values that are being stored, by device
 
     async def run(self) -> None:
         await in_steps(self.clock, self._publishing(self.publish.list_devices()))
@@ -133,17 +134,26 @@ class VirtualAdapter(Adapter):
             for id_, device in found.items()
             if device is not None and any(device.attributes.get(name) != each for name, each in changes[id_].items())
         ]
+        large = dict[str, int]()
         if any(_large_bytes(attributes) for attributes in changes.values()):
-            self._check_sizes(different)
-        if different:
-            await self._record(different)
-            await wait_for_short_turn()  # one write may end many calls
-        await in_steps(self.clock, self._showing(changes))
+            large = {each.id: _large_bytes(each.attributes) for each in different}
+            self._check_sizes(large)
+        self._storing |= large
+        try:
+            if different:
+                await self._record(different)
+                await wait_for_short_turn()  # one write may end many calls
+            await in_steps(self.clock, self._showing(changes))
+        finally:
+            for device_id in large:
+                self._storing.pop(device_id, None)
 
-    def _check_sizes(self, changed: Sequence[Device]) -> None:
-        """Raise `Invalid` if these devices would make the large values of the section grow beyond the limit."""
-        before = {each.id: _large_bytes(each.attributes) for each in self.publish.list_devices().values()}
-        after = {**before, **{each.id: _large_bytes(each.attributes) for each in changed}}
+    def _check_sizes(self, changed: Mapping[str, int]) -> None:
+        """Raise `Invalid` if these sizes of devices would make the large values of the section grow beyond the
+        limit."""
+        shown = {each.id: _large_bytes(each.attributes) for each in self.publish.list_devices().values()}
+        before = shown | self._storing
+        after = {**before, **changed}
         if sum(after.values()) > max(MAX_LARGE_BYTES, sum(before.values())):
             raise Invalid(
                 f"all values of more than {MAX_SMALL_BYTES} bytes in [adapters.{self.name}] would exceed"

@@ -12,6 +12,7 @@ from typing import Any, cast
 import orjson
 import pytest
 
+from appliance.api.http_server.unsent_bytes import UnsentBytes
 from appliance.api.route import ApiResource
 from appliance.api.routes.completions import CompletionsApi
 from appliance.api.routes.devices import DevicesApi
@@ -55,7 +56,7 @@ class Hub:
 )
 async def test_clients_share_one_computation(resource: type[ApiResource], handler: str) -> None:
     hub = Hub()
-    parts: Any = SimpleNamespace(hub=hub, figures=hub.figures)
+    parts: Any = SimpleNamespace(hub=hub, figures=hub.figures, unsent=UnsentBytes(1))
     handle = getattr(resource(parts), handler)
     results = await asyncio.gather(*(handle(None) for _ in range(CLIENTS)), return_exceptions=True)
     assert hub.computations == 1

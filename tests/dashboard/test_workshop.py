@@ -370,6 +370,7 @@ async def test_an_adapter_is_tested_added_changed_and_removed(browser: Browser, 
         await page.get_by_role("button", name="Save", exact=True).click()
         changed = added.replace('"  # fixed\n', '"  # fixed\npoll_interval_secs = 7\n')
         await until(lambda: file.read_text() == changed, 20)
+        await expect(page.locator("[aria-busy=true]")).to_have_count(0)  # a busy form is pale
         await page.evaluate(script(AXE))
         found = await page.evaluate("axe.run().then((found) => found.violations.map(({ id }) => id))")
         assert found == []

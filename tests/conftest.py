@@ -79,13 +79,14 @@ forked.fork_workers()
 
 
 @pytest.fixture(autouse=True)
-def _root_logger_as_before() -> Iterator[None]:
-    """Restore the root logger after each test, because commands in this process configure it."""
-    root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
+def _logging_as_before() -> Iterator[None]:
+    """Restore the loggers that commands in this process configure."""
+    root, adapters = logging.getLogger(), logging.getLogger("adapters")
+    handlers, levels = root.handlers[:], (root.level, adapters.level)
     yield
     root.handlers[:] = handlers
-    root.setLevel(level)
+    root.setLevel(levels[0])
+    adapters.setLevel(levels[1])
 
 
 @pytest.fixture

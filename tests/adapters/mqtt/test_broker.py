@@ -104,6 +104,7 @@ def test_the_fake_broker_ends_its_connections_before_the_event_loop_closes(tmp_p
             _, writer = await asyncio.open_connection("127.0.0.1", broker.port)
             await until(lambda: broker._connections)
         writer.close()
+        await writer.wait_closed()
 
     asyncio.run(connect())
     assert errors == []

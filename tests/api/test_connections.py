@@ -99,7 +99,7 @@ class TestTable:
     def test_busy_connections_are_not_closed(self) -> None:
         limiter = ConnectionLimiter(capacity=4, per_peer=3, now=lambda: 0.0)
         made = fill(limiter, a=3, b=1)
-        for each in made["a"]:
+        for each in (*made["a"], *made["b"]):
             each.is_idle = False
         assert limiter.make_room("c")
         assert limiter.refused == 1 and limiter.count == 4
@@ -113,6 +113,15 @@ class TestTable:
         limiter.refresh("b", made["b"][0])
         assert limiter.make_room("c") is None
         assert [each for each in (*made["a"], *made["b"]) if each.is_aborted] == [made["b"][1]]
+
+    def test_idle_connections_of_many_addresses_make_room(self) -> None:
+        """The peer with the most connections may be a page with event streams, which are never idle."""
+        limiter = ConnectionLimiter(capacity=40, per_peer=30, now=lambda: 0.0)
+        made = fill(limiter, page=4, **{f"a{number}": 1 for number in range(36)})
+        for each in made["page"]:
+            each.is_idle = False
+        assert limiter.make_room("c") is None
+        assert [peer for peer, [*each] in made.items() if any(one.is_aborted for one in each)] == ["a0"]
 
     def test_a_peer_has_no_more_than_its_own_limit(self) -> None:
         limiter = ConnectionLimiter(capacity=10, per_peer=3, now=lambda: 0.0)

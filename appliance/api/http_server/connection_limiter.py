@@ -45,7 +45,8 @@ class ConnectionLimiter:
 
     At full capacity, the peer with the most connections loses the connection that has been idle for the longest time.
     If its oldest connections are not idle, for example because the peer reads no answers, and the peer has more than
-    `MAX_SPARED_CONNECTIONS`, it loses the least recently used one.
+    `MAX_SPARED_CONNECTIONS`, it loses the least recently used one. If it may keep all, the same applies to the peer
+    with the second most connections, and so on, because a flood may come from hundreds of addresses.
 
     If a peer with more than half of the capacity opens a connection, that connection is refused instead. A peer that
     repeatedly opens and closes connections without a request is also refused, because refusing a connection costs a
@@ -143,14 +144,14 @@ class ConnectionLimiter:
         return {"open": self.count, "refused": self.refused, "evicted": self.evicted}
 
     def _evict(self) -> bool:
-        """Close a connection of the peer with the most connections. Return False if this peer keeps all."""
-        peer = max(self._open, key=lambda each: len(self._open[each]))
-        oldest = list(islice(self._open[peer], MAX_SPARED_CONNECTIONS + 1))
-        is_spared = len(oldest) <= MAX_SPARED_CONNECTIONS
-        connection = next((each for each in oldest if each.is_idle), None if is_spared else oldest[0])
-        if connection is None:
-            return False
-        self.remove(peer, connection)
-        self.evicted += 1
-        connection.abort()
-        return True
+        """Close a connection to make room. Return False if no connection may be closed."""
+        for peer in sorted(self._open, key=lambda each: len(self._open[each]), reverse=True):
+            oldest = list(islice(self._open[peer], MAX_SPARED_CONNECTIONS + 1))
+            is_spared = len(oldest) <= MAX_SPARED_CONNECTIONS
+            connection = next((each for each in oldest if each.is_idle), None if is_spared else oldest[0])
+            if connection is not None:
+                self.remove(peer, connection)
+                self.evicted += 1
+                connection.abort()
+                return True
+        return False

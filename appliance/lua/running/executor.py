@@ -42,9 +42,9 @@ STOPPED = "the hub stopped"
 CANCELLED = "cancelled on request"
 DELETED = "disabled: its file was deleted"
 
-MAX_BY_CLIENTS = 256
-"""Maximum number of executions that clients started and that have not ended, for scenes and automations each. Even if
-all of them sleep, most of the worker's memory remains for other executions."""
+MAX_BY_CLIENTS = 1000
+"""Maximum number of executions that clients started and that have not ended, for scenes and automations each. If they
+use half of the worker's memory, fewer are accepted."""
 
 MIN_REPORTED_WAIT_SECS = 1.0
 """An execution that has waited this long for room in the worker reports the wait as a warning."""

@@ -38,6 +38,7 @@ from appliance.store.record_keys import (
     CARD,
     CLIENT_ID_SUFFIX,
     CRASHES,
+    DOUBTFUL,
     LUA_SECRETS_SUFFIX,
     MASTER_KEY,
     RUNNING,
@@ -48,7 +49,7 @@ from appliance.tables.plain_files import read_plain
 
 log = logging.getLogger("hub")
 
-OF_THE_BOX = (CARD, CRASHES, MASTER_KEY, RUNNING)
+OF_THE_BOX = (CARD, CRASHES, DOUBTFUL, MASTER_KEY, RUNNING)
 """Keys that apply only to this machine. Backups also omit the client ids for brokers (`CLIENT_ID_SUFFIX`)."""
 
 MAX_SHOWN_RECORDS = 10

@@ -38,6 +38,7 @@ from appliance.store.record_keys import (
     CLOCK,
     CRASHES,
     DEVICE_PREFIX,
+    DOUBTFUL,
     GROUP_PREFIX,
     HOME_STATE_PREFIXES,
     KEY_PREFIX,
@@ -73,7 +74,7 @@ _CHECKS: Mapping[str, Callable[[str, Any], object]] = {
 """The checks of stored records, by key prefix."""
 
 _PREFIXES = (*HOME_STATE_PREFIXES, KEY_PREFIX, PREFERENCES_PREFIX, ADAPTER_PREFIX)
-_SINGLE_KEYS = (CARD, CLOCK, CRASHES, RUNNING, VERSION_KEY)
+_SINGLE_KEYS = (CARD, CLOCK, CRASHES, DOUBTFUL, RUNNING, VERSION_KEY)
 
 _TEXTS = (ASSIGNMENT_PREFIX, NAME_PREFIX, ALIAS_PREFIX, ADAPTER_PREFIX)
 """The prefixes of keys whose values are strings. The values of other keys are objects, except `TOGGLE_PREFIX`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -64,17 +64,32 @@ class FirstReports:
 
     def __init__(self) -> None:
         self._missing: dict[str, _Missing] = {}
+        self._doubtful_if_restored: dict[str, frozenset[str]] = {}
 
     def expect(self, device_id: str, attributes: Iterable[str], *, are_doubtful: bool) -> None:
-        """Wait for these stored attributes of a restored device."""
+        """Wait for these stored attributes of a restored device. If `are_doubtful` is false, only attributes that
+        were doubtful when the device was last present are doubtful."""
         names = frozenset(attributes)
-        self._missing[device_id] = _Missing(names, names, names - {"state"} if are_doubtful else NO_ATTRIBUTES)
+        before = self._doubtful_if_restored.pop(device_id, NO_ATTRIBUTES)
+        self._missing[device_id] = _Missing(names, names, names - {"state"} if are_doubtful else names & before)
 
-    def forget(self, device_id: str) -> None:
-        self._missing.pop(device_id, None)
+    def forget(self, device_id: str, *, is_kept: bool = False) -> None:
+        """Forget a removed device. If `is_kept` is true, its values remain stored, and doubtful values remain
+        doubtful."""
+        missing = self._missing.pop(device_id, None)
+        self._doubtful_if_restored.pop(device_id, None)
+        if is_kept and missing is not None and missing.doubtful:
+            self._doubtful_if_restored[device_id] = missing.doubtful
 
-    def clear(self) -> None:
+    def begin(self, doubtful: Mapping[str, Iterable[str]]) -> None:
+        """Forget all devices. Once the devices in `doubtful` are restored, these attributes are doubtful."""
         self._missing.clear()
+        self._doubtful_if_restored = {device_id: frozenset(names) for device_id, names in doubtful.items()}
+
+    def list_doubtful(self) -> dict[str, list[str]]:
+        """Return the doubtful attributes by device, including devices that are not restored."""
+        restored = {device_id: missing.doubtful for device_id, missing in self._missing.items() if missing.doubtful}
+        return {device_id: sorted(names) for device_id, names in {**self._doubtful_if_restored, **restored}.items()}
 
     def read(self, seen: Observation) -> Sent:
         """Return the attributes in the observation. If the device has sent all stored attributes, return nothing."""

@@ -41,6 +41,8 @@ from appliance.tables.checks import format_value
 
 T = TypeVar("T")
 
+NOTHING_DOUBTFUL: Mapping[str, Iterable[str]] = {}
+
 log = logging.getLogger("adapters")
 
 
@@ -167,7 +169,7 @@ class Registry:
             if not self._by_adapter[adapter]:
                 del self._by_adapter[adapter]
             self._unavailable.discard(device_id)
-            self._first_reports.forget(device_id)
+            self._first_reports.forget(device_id, is_kept=is_kept)
             device = self._devices.pop(device_id)
             self._listed = None
             self._dropped.forget(adapter, device_id)
@@ -204,15 +206,27 @@ class Registry:
         alias = self._devices[device_id].alias
         self._bus.publish(events.DeviceEvent(device_id=device_id, event=event, data=valid, alias=alias))
 
-    def restore(self, layout: Layout, devices: Iterable[Device], *, are_doubtful: bool = False) -> None:
+    def restore(
+        self,
+        layout: Layout,
+        devices: Iterable[Device],
+        *,
+        are_doubtful: bool = False,
+        doubtful: Mapping[str, Iterable[str]] = NOTHING_DOUBTFUL,
+    ) -> None:
         """Restore the stored state at the start without publishing events. If `are_doubtful` is true, the devices may
-        have changed after their values were stored, and before the previous hub ended."""
+        have changed after their values were stored, and before the previous hub ended. `doubtful` is the result of
+        the previous hub's `list_doubtful`."""
         self.layout = layout
         self._devices.clear()
         self._by_adapter.clear()
-        self._first_reports.clear()
+        self._first_reports.begin(doubtful)
         for device in devices:
             self._restore(device, is_doubtful=are_doubtful)
+
+    def list_doubtful(self) -> dict[str, list[str]]:
+        """Return the attributes, by device, whose stored value may be outdated since a power cut or a kill."""
+        return self._first_reports.list_doubtful()
 
     def restore_section(self, devices: Iterable[Device]) -> Iterator[None]:
         """Restore the stored devices of a section that starts while the hub runs, and publish them, one per step."""
@@ -288,6 +302,7 @@ class Registry:
         changed, after = _with_last_values(before, after)
         self._put(after)
         if is_new:
+            self._first_reports.forget(device_id)
             self._by_adapter[adapter][device_id] = None
         elif after.info is not before.info or (
             after.vendor_name is not before.vendor_name and after.name != before.name

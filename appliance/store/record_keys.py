@@ -69,6 +69,9 @@ key."""
 RUNNING = "counter/running"
 """The running executions by id: `{kind, of, at}`. After a clean stop, the mapping is empty."""
 
+DOUBTFUL = "counter/doubtful"
+"""The attributes by device id whose stored values were doubtful at the last stop."""
+
 CARD = "counter/card"
 """The `CardCounts` of all runs."""
 

@@ -28,7 +28,7 @@ from appliance.store.changed_devices import ChangedDevices
 from appliance.store.clock_trust import ClockTrust
 from appliance.store.document import Document
 from appliance.store.file_format import EncodedChanges, encode_values
-from appliance.store.record_keys import CARD, DEVICE_PREFIX, STATE_PREFIX
+from appliance.store.record_keys import CARD, DEVICE_PREFIX, DOUBTFUL, STATE_PREFIX
 from appliance.store.records import SectionKinds, encode_device, is_changed
 from appliance.tasks import Tasks
 
@@ -106,8 +106,10 @@ class Recorder:
         await self.flush_at_stop()
 
     async def flush_at_stop(self) -> None:
-        """Write the changes since the last flush, and whether devices are offline."""
+        """Write the changes since the last flush, whether devices are offline, and which stored values are
+        doubtful."""
         self._is_last = True
+        self._document.put_later(DOUBTFUL, self._registry.list_doubtful() or None)
         self._changed.put_offline()
         await self.flush()
 

@@ -8,6 +8,8 @@ from contextlib import AsyncExitStack
 from datetime import datetime
 from functools import partial
 
+from msgspec import convert
+
 from appliance.clock import Clock
 from appliance.event_loop import in_steps
 from appliance.home.bus import Bus
@@ -20,8 +22,9 @@ from appliance.store.document import Document
 from appliance.store.layout_changes import LayoutChanges
 from appliance.store.lock import DirectoryLock, read_boot_id
 from appliance.store.month_files import MonthFiles
+from appliance.store.record_keys import DOUBTFUL, STATE_PREFIX
 from appliance.store.recorder import Recorder
-from appliance.store.records import SectionKinds, read_devices, read_layout
+from appliance.store.records import SectionKinds, read_devices, read_layout, read_one, skip
 from appliance.store.restore import finish_at_start
 from appliance.store.store_thread import StoreThread
 from appliance.store.stored_keys import Keys
@@ -91,7 +94,8 @@ class Store:
             self.document = await stack.enter_async_context(Document(self._disk, self._clock, self.thread))
             layout = read_layout(self.document, self._ignore_malformed)
             read = partial(read_devices, self.document, layout, self._ignore_malformed, sections=self._sections)
-            self._registry.restore(layout, await asyncio.to_thread(read), are_doubtful=lock.was_cut_off)
+            devices, doubtful = await asyncio.to_thread(read), self._read_doubtful()
+            self._registry.restore(layout, devices, are_doubtful=lock.was_cut_off, doubtful=doubtful)
             self.clock_trust = ClockTrust(self._clock, newest_time(self.document))
             recorder = Recorder(
                 self._registry,
@@ -122,6 +126,11 @@ class Store:
             read_devices, self.document, layout, self._ignore_malformed, begin=f"{name}:", sections=sections
         )
         await in_steps(self._clock, self._registry.restore_section(await asyncio.to_thread(read)))
+
+    def _read_doubtful(self) -> dict[str, list[str]]:
+        """Return the attributes of stored devices that were doubtful at the last stop."""
+        found = read_one(self.document, DOUBTFUL, lambda value: convert(value, dict[str, list[str]]), skip) or {}
+        return {each: names for each, names in found.items() if self.document.get(STATE_PREFIX + each) is not None}
 
     def secrets_of(self, adapter: str) -> AdapterSecrets:
         return AdapterSecrets(self.document, adapter)

@@ -13,6 +13,7 @@ from msgspec import Struct, field
 
 from appliance.automations.requirement import Requirement
 from appliance.home.model import DeviceKind, Info, Observation, Report
+from appliance.home.registry import Registry
 from tests.automations.homes import NOW, device
 from tests.fakes.automations import Bench, Card, automation, bench
 
@@ -22,6 +23,8 @@ GAP = None
 RESTART = "restart"
 FLUSH, KILL = "flush", "kill"
 """A kill restores the devices as they were at the last flush or restart."""
+SECTION = "section"
+"""A reload removes the sensor's section, and another reload adds the section again."""
 
 
 class Pushed(Struct, frozen=True):
@@ -50,8 +53,16 @@ def observe(it: Bench, attribute: str, shown: Any, device_class: str | None = No
     it.registry.apply(Report(adapter="desk", observations=(seen,)))
 
 
+def replace_section(registry: Registry) -> None:
+    stored = [each for each in registry.list_devices() if each.metadata.source == "desk"]
+    for step in (registry.remove_section("desk"), registry.restore_section(stored)):
+        for _ in step:
+            pass
+
+
 async def play(folder: Path, trigger: dict[str, Any], steps: list[Any], device_class: str | None = None) -> list[Any]:
-    """Return the events after these steps: values, gaps, flushes, restarts, kills, and pauses as text."""
+    """Return the events after these steps: values, gaps, flushes, restarts, kills, replaced sections,
+    and pauses as text."""
     card, now, stopped_at, fired = Card(devices=[device({}, "desk:other")]), NOW, NOW, []
     attribute = trigger["attribute"]
     remaining = list(steps)
@@ -65,7 +76,9 @@ async def play(folder: Path, trigger: dict[str, Any], steps: list[Any], device_c
                 if step == FLUSH:
                     flushed = [*it.registry.list_devices()]
                     continue
-                if isinstance(step, str) and step.endswith(" s"):
+                if step == SECTION:
+                    replace_section(it.registry)
+                elif isinstance(step, str) and step.endswith(" s"):
                     await it.pass_by(float(step.removesuffix(" s")))
                 else:
                     observe(it, attribute, step, device_class)
@@ -124,6 +137,15 @@ async def play(folder: Path, trigger: dict[str, Any], steps: list[Any], device_c
         (trigger_of("smoke", equals=True), [True, FLUSH, False, KILL, KILL, True], 2),
         (trigger_of("smoke", equals=True), [True, FLUSH, False, KILL, False, True], 2),
         (trigger_of("smoke", equals=True), [False, FLUSH, KILL, True], 1),
+        # the values remain doubtful over restarts and reloads, until the device sends a value
+        (trigger_of("smoke", equals=True), [True, FLUSH, False, KILL, RESTART, True], 2),
+        (trigger_of("smoke", equals=True), [True, FLUSH, False, KILL, GAP, RESTART, RESTART, GAP, True], 2),
+        (trigger_of("smoke", equals=True), [True, FLUSH, False, KILL, RESTART, True, RESTART, True], 2),
+        (trigger_of("smoke", equals=True), [True, FLUSH, False, KILL, RESTART, KILL, True], 2),
+        (trigger_of("smoke", equals=True), [True, FLUSH, False, KILL, SECTION, True, SECTION, True], 2),
+        (trigger_of("smoke", equals=True), [True, FLUSH, False, KILL, SECTION, RESTART, SECTION, True], 2),
+        (trigger_of("smoke", equals=True), [True, RESTART, SECTION, RESTART, True], 1),
+        (trigger_of(VALUE, equals="open", at_start=True), ["open", FLUSH, KILL, RESTART, "open", RESTART, "open"], 2),
         (trigger_of("smoke"), [True, FLUSH, False, KILL, True], 3),
         (trigger_of("smoke", equals=True, duration_secs=2), [True, FLUSH, False, KILL, True, "3 s"], 1),
         (trigger_of("smoke", equals=True), [True, RESTART, False, RESTART, True], 2),

@@ -141,11 +141,13 @@ class _Context:
 
 @dataclass
 class Card:
-    """Stored values, which survive a restart. `was_cut_off` means that the devices may have changed afterwards."""
+    """Stored values, which survive a restart. `was_cut_off` means that the devices may have changed afterwards. If it
+    is false, only the attributes in `doubtful` may have changed."""
 
     values: dict[str, Any] = field(default_factory=dict)
     devices: list[Device] = field(default_factory=list)
     was_cut_off: bool = False
+    doubtful: dict[str, list[str]] = field(default_factory=dict)
     is_bad: bool = False
 
     def items(self, prefix: str) -> list[tuple[str, Any]]:
@@ -295,7 +297,7 @@ async def bench(
     write(folder, definitions)
     clock, bus, kept = clock or VirtualClock(start), Bus(), card or Card()
     registry = PromptRegistry(bus, clock)
-    registry.restore(registry.layout, kept.devices, are_doubtful=kept.was_cut_off)
+    registry.restore(registry.layout, kept.devices, are_doubtful=kept.was_cut_off, doubtful=kept.doubtful)
     history, stage = FailingHistory(), stage or Stage()
     watch = ClockWatch(clock, ClockTrust(clock, believed_after), stopped_at=stopped_at)
     environment = Environment(registry, bus, watch, kept)
@@ -323,7 +325,7 @@ async def bench(
             it.show(power="off", brightness=20)
         await it.drain()
         yield it
-        kept.devices = [*registry.list_devices()]
+        kept.devices, kept.doubtful = [*registry.list_devices()], registry.list_doubtful()
 
 
 def secs(**span: float) -> float:

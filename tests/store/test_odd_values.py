@@ -15,7 +15,8 @@ from tests.fakes.app import LIGHT, open_app
 KEYS = (
     *("room/a", "group/a", "key/a", "preferences/a", "toggle/a", "automation/a", "variable/a", "timer/a"),
     *(f"{prefix}/{LIGHT}" for prefix in ("place", "name", "alias", "removed", "device", "state", "changed", "sent")),
-    *("adapter/elgato_lights/kept", "clock/trust", "counter/card", "counter/crashes", "counter/running"),
+    *("adapter/elgato_lights/kept", "clock/trust", "counter/card", "counter/crashes", "counter/doubtful"),
+    "counter/running",
 )
 ODD: tuple[Any, ...] = (["single"], 5, "text", {"x": 1}, {"at": "no", "value": [1]}, True)
 

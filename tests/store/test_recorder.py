@@ -281,20 +281,26 @@ async def test_large_stored_devices_of_stopped_sections_are_limited(tmp_path: Pa
 
 
 @pytest.mark.parametrize("is_killed", [True, False])
-async def test_after_a_kill_stored_values_are_doubtful(tmp_path: Path, *, is_killed: bool) -> None:
+async def test_after_a_kill_stored_values_are_doubtful_until_the_device_reports(
+    tmp_path: Path, *, is_killed: bool
+) -> None:
     stopped, killed = tmp_path / "stopped", tmp_path / "killed"
     stopped.mkdir()
-    bus, clock, repeated = Bus(), VirtualClock(LATER), list[Any]()
+    bus, clock, repeated, crashes = Bus(), VirtualClock(LATER), list[Any](), list[bool]()
     bus.listen(repeated.append, events.DoubtfulValuesRepeated)
-    for folder in (stopped, killed if is_killed else stopped):
+    later = killed if is_killed else stopped
+    for folder, has_report in ((stopped, True), (later, False), (later, False), (later, True), (later, True)):
         registry = Registry(bus, clock)
         sections = {"a": SectionKind("x", (DeviceKind.SENSOR,))}
         async with Store(Disk(folder), registry, bus, clock, flush_secs=60, sections=sections) as store:
-            registry.apply(report(1, {"smoke": True}))
+            if has_report:
+                registry.apply(report(1, {"smoke": True}))
             await store.recorder.flush()
+            crashes.append(store.has_crashed)
             if not killed.exists():
                 shutil.copytree(stopped, killed)  # like the card at the time of a kill
     assert [each.attributes for each in repeated] == [{"smoke"}] * is_killed
+    assert crashes == [False, is_killed, False, False, False]
 
 
 @pytest.mark.parametrize("due", ["none", "before", "after"])

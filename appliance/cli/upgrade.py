@@ -200,7 +200,7 @@ def _replace(arguments: argparse.Namespace, target: Path, data: bytes | None) ->
             disk.link(previous.name, new.name)
         else:
             write_file(new, data, 0o755)
-        version = _ask(new, ["--version"]).split("\n")[0].removeprefix("lares ")
+        version = _ask_version(new, previous if data is None else arguments.file)
         if filecmp.cmp(new, target, shallow=False):
             say(f"{target} already is version {version}; nothing was changed")
             return os.EX_OK
@@ -229,6 +229,14 @@ def _settle_older(disk: Disk, target: Path, older: Path, previous: Path) -> None
             disk.remove(older.name)
         else:
             disk.rename(older.name, previous.name)
+
+
+def _ask_version(new: Path, source: object) -> str:
+    """Return the version of the new file. If the file is another program, raise `StartFailed`."""
+    name, _, version = _ask(new, ["--version"]).split("\n")[0].partition(" ")
+    if name != "lares" or not version:
+        raise StartFailed(f"{source} is not a lares.pyz; nothing was changed", os.EX_DATAERR)
+    return version
 
 
 def _ask(new: Path, words: Sequence[str]) -> str:

@@ -488,6 +488,22 @@ def test_a_damaged_previous_version_is_not_restored(hand: Path, fault: str) -> N
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("shown", ["hello", "", "lares", "a lares 3"])
+@pytest.mark.parametrize("file", ["lares.previous.pyz", "new.pyz"])
+def test_another_program_is_not_installed(hand: Path, shown: str, file: str) -> None:
+    is_previous = file == "lares.previous.pyz"
+    with zipfile.ZipFile(hand / file, "w") as archive:
+        archive.writestr("__main__.py", f"print({shown!r})\n")
+    if not is_previous:
+        seal(hand / file)
+    before = {path: path.read_bytes() for path in hand.iterdir() if path.is_file()}
+    named = hand / file if is_previous else file
+    sentence = f"lares: {named} is not a lares.pyz; nothing was changed\n"
+    assert by_hand(hand, "--rollback" if is_previous else file) == (os.EX_DATAERR, sentence)
+    assert {path: path.read_bytes() for path in hand.iterdir() if path.is_file()} == before
+
+
+@pytest.mark.slow
 def test_a_previous_version_without_a_digest_is_restored(hand: Path) -> None:
     make_old_file(hand / "lares.previous.pyz")
     assert by_hand(hand, "--rollback")[0] == 0

@@ -119,7 +119,8 @@ class _Escaped(logging.Formatter):
 
 
 def make_streams_safe() -> None:
-    """Make standard output and error safe to write, even if they are closed or cannot encode a character."""
+    """Make standard output and error safe to write, even if they are closed or cannot encode a character. Standard
+    output gets a buffer even if PYTHONUNBUFFERED is set, because only a buffer reports incomplete writes."""
     if logging.lastResort is not None:
         logging.lastResort.setFormatter(_Escaped())
     for name in ("stdout", "stderr"):
@@ -128,6 +129,9 @@ def make_streams_safe() -> None:
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115, PTH123 - it lives as long as the process
         elif isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+            if name == "stdout" and isinstance(stream.buffer, io.RawIOBase):
+                buffer = io.BufferedWriter(io.FileIO(stream.fileno(), "w", closefd=False))
+                sys.stdout = io.TextIOWrapper(buffer, stream.encoding, errors="backslashreplace")
 
 
 def discard(stream: TextIO) -> None:

@@ -59,10 +59,14 @@ def in_shell(folder: Path, words: tuple[str, ...], output: str) -> tuple[int, st
     return done.returncode, done.stderr
 
 
-def end_with(folder: Path, words: tuple[str, ...], output: int) -> Ended:
-    """Run the command with this descriptor as standard output."""
-    with lares(folder, *words, stdout=output) as running:
-        return running.end()
+def end_with(folder: Path, words: tuple[str, ...], output: int, *options: str) -> tuple[int, str]:
+    """Run the command with this descriptor as standard output, and with these options of Python. Return the exit code
+    and the errors."""
+    command = [sys.executable, *options, "-P", "-m", "appliance", *words]
+    done = subprocess.run(
+        command, cwd=folder, env=environment(), stdout=output, stderr=subprocess.PIPE, text=True, timeout=60
+    )
+    return done.returncode, done.stderr
 
 
 class TestWithoutAHub:
@@ -126,22 +130,23 @@ class TestWithoutAHub:
         assert read_document(home / "data").values == before
 
     @pytest.mark.slow
-    def test_if_a_secret_is_lost_the_remedy_is_named(self, home: Path) -> None:
+    @pytest.mark.parametrize("options", [(), ("-u",)], ids=["buffered", "unbuffered"])
+    def test_if_a_secret_is_lost_the_remedy_is_named(self, home: Path, options: tuple[str, ...]) -> None:
         reader, output = os.pipe()
         os.set_blocking(output, False)
         with suppress(BlockingIOError):
             while os.write(output, bytes(4096)):
                 pass
         try:
-            made, reset = (end_with(home, words, output) for words in (CREATE, ("key", "reset-master")))
+            made, reset = (end_with(home, words, output, *options) for words in (CREATE, ("key", "reset-master")))
         finally:
             os.close(reader)
             os.close(output)
         [id_] = {*stored(home)} - {"master"}
         reason = r"\nlares: standard output cannot be written: [\w ]+; the secret is lost: run "
-        assert made.code == reset.code == os.EX_IOERR
-        assert re.search(rf"{reason}`lares key revoke {id_}`, and create another key\n$", made.err)
-        assert re.search(rf"{reason}`lares key reset-master` again\n$", reset.err)
+        assert made[0] == reset[0] == os.EX_IOERR
+        assert re.search(rf"{reason}`lares key revoke {id_}`, and create another key\n$", made[1])
+        assert re.search(rf"{reason}`lares key reset-master` again\n$", reset[1])
 
     @pytest.mark.slow
     def test_without_a_data_directory_it_is_66(self, tmp_path: Path) -> None:

@@ -325,17 +325,34 @@ async def test_automations_wait_for_room_in_the_pool_unless_started_by_hand(tmp_
         assert not executor._waiting, "an id without waiting executions needs no memory"
 
 
+SMOKE = {"type": "device_state_change", "device_id": LAMP, "attribute": "smoke", "equals": True}
+
+
+async def test_an_alarm_without_room_begins_before_earlier_executions(tmp_path: Path) -> None:
+    async with bench(tmp_path, automation(TICK), automation(SMOKE, "alarm")) as it:
+        await hold(it)
+        it.stage.room.clear()
+        it.stage.has_room_for_alarms = False
+        report_error(it)
+        it.show(smoke=True)
+        await it.drain()
+        assert it.stage.plays == []
+        [view] = it.parts.executor.list_executions("alarm")
+        assert view.doing == "waiting for room in the Lua worker until some of 0 executions end"
+        it.stage.room.set()
+        await it.drain()
+        assert [each.name for each in it.stage.plays] == ["alarm", "a"]
+
+
 @pytest.mark.parametrize("wait", [{}, {"duration_secs": 5}])
 async def test_an_alarm_begins_at_once_while_others_wait_for_room(tmp_path: Path, wait: dict[str, Any]) -> None:
-    smoke = {"type": "device_state_change", "device_id": LAMP, "attribute": "smoke", "equals": True, **wait}
-    files = automation(TICK), automation(smoke, "alarm")
-    async with bench(tmp_path, *files) as it:
+    async with bench(tmp_path, automation(TICK), automation({**SMOKE, **wait}, "alarm")) as it:
         await hold(it)
         it.stage.room.clear()
         report_error(it)
         it.show(smoke=True)
         await it.pass_by(6)
-        assert [each.name for each in it.stage.plays] == ["alarm"] and it.stage.urgent == ["alarm"]
+        assert [each.name for each in it.stage.plays] == ["alarm"] and it.stage.alarms == ["alarm"]
 
 
 async def test_an_execution_reports_a_long_wait_for_room(tmp_path: Path) -> None:

@@ -111,10 +111,9 @@ class Acting(Stage):
         event: Mapping[str, Any],
         *,
         name: str,
-        is_urgent: bool = False,
-        is_by_client: bool = False,
+        **flags: bool,
     ) -> Play:
-        play = super().begin(source, context, event, name=name, is_urgent=is_urgent, is_by_client=is_by_client)
+        play = super().begin(source, context, event, name=name, **flags)
         context = Context(Clock(), "automation", name.partition(":")[2], {"act": self._act})
         self._acts.add(asyncio.get_running_loop().create_task(self._play(play, context)))
         return play

@@ -211,11 +211,10 @@ async def test_a_fired_wait_is_deleted_from_the_card_before_its_execution_acts(t
             event: Any,
             *,
             name: str,
-            is_urgent: bool = False,
-            is_by_client: bool = False,
+            **flags: bool,
         ) -> Play:
             self.card_then = dict(card.values.get("automation/a", {}))
-            return super().begin(source, context, event, name=name, is_urgent=is_urgent, is_by_client=is_by_client)
+            return super().begin(source, context, event, name=name, **flags)
 
     stage, card = Looking(), Card()
     async with bench(tmp_path, automation(HOLDS), card=card, stage=stage) as it:

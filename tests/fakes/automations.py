@@ -89,16 +89,16 @@ class Stage:
         self.room = asyncio.Event()
         self.room.set()
         self.waits_for_room = 0
-        self.urgent: list[str] = []
+        self.has_room_for_alarms = True
+        self.alarms: list[str] = []
 
-    @property
-    def is_full(self) -> bool:
-        return not self.room.is_set()
+    def has_room(self, *, is_alarm: bool) -> bool:
+        return self.room.is_set() or (is_alarm and self.has_room_for_alarms)
 
     is_half_used = False
     unended = 0
 
-    async def wait_for_room(self) -> None:
+    async def wait_for_change(self) -> None:
         self.waits_for_room += 1
         await self.room.wait()
 
@@ -109,14 +109,15 @@ class Stage:
         event: Mapping[str, Any],
         *,
         name: str,
-        is_urgent: bool = False,
+        is_alarm: bool = False,
+        is_nested: bool = False,
         is_by_client: bool = False,
     ) -> Play:
         play = Play(name, source, event)
         if play.name in self.breaks:
             raise ZeroDivisionError("by mistake")
         self.plays.append(play)
-        self.urgent += [play.name] if is_urgent else []
+        self.alarms += [play.name] if is_alarm else []
         if self.ends_at_once:
             play.end()
         return play

@@ -111,10 +111,9 @@ def start(
     event: Any = None,
     *,
     name: str,
-    is_urgent: bool = False,
-    is_by_client: bool = False,
+    **flags: bool,
 ) -> Started:
-    return Started(pool.begin(source, calls, event, name=name, is_urgent=is_urgent, is_by_client=is_by_client))
+    return Started(pool.begin(source, calls, event, name=name, **flags))
 
 
 async def ended(execution: Started) -> None:

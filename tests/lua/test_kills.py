@@ -59,14 +59,11 @@ class LuaStage(Stage):
         event: Mapping[str, Any],
         *,
         name: str,
-        is_urgent: bool = False,
-        is_by_client: bool = False,
+        **flags: bool,
     ) -> Play:
         notes = Notes(lambda *_: asyncio.sleep(self._dice.random() / 100))
         body = scene(self._dice.choice(self.bodies))
-        return cast(
-            "Play", self._pool.begin(body, notes, event, name=name, is_urgent=is_urgent, is_by_client=is_by_client)
-        )
+        return cast("Play", self._pool.begin(body, notes, event, name=name, **flags))
 
 
 def pids(pool: WorkerPool) -> list[int]:

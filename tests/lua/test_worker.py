@@ -16,7 +16,14 @@ import pytest
 from appliance.errors import ExecutionCancelled, ScriptFailed
 from appliance.lua.running.run_limits import RunLimits
 from appliance.lua.running.stuck_files import MAX_STUCK
-from appliance.lua.running.worker import MAX_BEGUN, MAX_FRAMES_AT_ONCE, MAX_IDLE_GROWTH_BYTES, MAX_RUNNING
+from appliance.lua.running.worker import (
+    MAX_BEGUN,
+    MAX_FRAMES_AT_ONCE,
+    MAX_IDLE_GROWTH_BYTES,
+    MAX_RUNNING,
+    MAX_UNBEGUN,
+    RESERVED_FOR_ALARMS,
+)
 from appliance.lua.running.worker_pool import WorkerPool
 from tests.fakes.patience import until
 from tests.lua.bench import TRIVIAL, Notes, Started, ended, file, open_pool, run, scene, start
@@ -127,17 +134,28 @@ async def test_many_executions_begin_one_after_another_and_those_that_sleep_do_n
     assert len(notes.asked) == 600
 
 
-async def test_an_urgent_execution_begins_before_those_that_wait(caplog: pytest.LogCaptureFixture) -> None:
-    gate = asyncio.Event()
-    notes, urgent = Notes(lambda *_: gate.wait()), Notes()
+async def test_alarms_have_reserved_places_and_further_alarms_begin_before_others(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    gate = asyncio.Semaphore(0)
+    others, alarms, nested = Notes(lambda *_: gate.acquire()), Notes(lambda *_: gate.acquire()), Notes()
     async with open_pool() as pool:
-        every = [start(pool, scene(TRIVIAL), notes, name="scene:x") for _ in range(MAX_BEGUN + 10)]
-        await until(lambda: len(notes.asked) == MAX_BEGUN)
-        await ended(start(pool, scene(TRIVIAL), urgent, name="scene:y", is_urgent=True))
-        assert urgent.asked and len(notes.asked) == MAX_BEGUN
-        gate.set()
+        every = [start(pool, scene(TRIVIAL), others, name="scene:x") for _ in range(MAX_BEGUN + 10)]
+        await until(lambda: len(others.asked) == MAX_BEGUN)
+        more = range(RESERVED_FOR_ALARMS + MAX_UNBEGUN)
+        every += [start(pool, scene(TRIVIAL), alarms, name="scene:y", is_alarm=True) for _ in more]
+        await until(lambda: len(alarms.asked) == RESERVED_FOR_ALARMS)
+        assert pool.unended == len(every) and not pool.has_room(is_alarm=True) and pool.has_room(is_alarm=False)
+        await ended(start(pool, scene(TRIVIAL), nested, name="scene:z", is_nested=True))
+        assert nested.asked and len(alarms.asked) == RESERVED_FOR_ALARMS
+        for _ in range(MAX_UNBEGUN):
+            gate.release()
+        await until(lambda: len(alarms.asked) == len(more))
+        assert len(others.asked) == MAX_BEGUN
+        for _ in every:
+            gate.release()
         await asyncio.gather(*map(ended, every))
-    warning = "256 executions have not ended, such as scene:x; until some end, only alarms begin at once"
+    warning = "256 executions have not ended, such as scene:x; until some end, others wait, and alarms begin first"
     assert [each for each in caplog.messages if "have not ended" in each] == [warning]
 
 
@@ -148,7 +166,7 @@ async def test_executions_that_clients_start_at_once_leave_memory_for_others() -
     async with open_pool(on_kill=reasons.append) as pool:
         every = [start(pool, large, notes, name="scene:x", is_by_client=True) for _ in range(100)]
         assert pool.unended == len(every)
-        await ended(start(pool, scene(TRIVIAL), others, name="scene:y", is_urgent=True))
+        await ended(start(pool, scene(TRIVIAL), others, name="scene:y", is_alarm=True))
         await ended(start(pool, scene(TRIVIAL), others, name="scene:z"))
         await until(lambda: pool.running == len(notes.asked) < len(every))
         gate.set()

@@ -87,10 +87,10 @@ class ExecutionRequest(Struct, frozen=True, kw_only=True):
         return self.is_waited_for and not self.chain
 
     @property
-    def is_urgent(self) -> bool:
-        """Return whether the execution begins while many others have not ended. A scene that an execution runs takes
-        the place of that execution, which waits for the scene."""
-        return self.is_alarm or bool(self.chain)
+    def is_nested(self) -> bool:
+        """Return whether another execution waits for this one. It begins even while many others have not ended,
+        because it takes the place of the waiting execution."""
+        return bool(self.chain)
 
 
 OnEnd = Callable[[ExecutionRequest, ExecutionEntry], None]
@@ -185,6 +185,7 @@ class Executor:
         self._admitted_by_id: dict[str, dict[Execution, None]] = {}
         self._waiting: dict[str, dict[Execution, None]] = {}
         self._unstarted: dict[Execution, None] = {}
+        self._unstarted_alarms: dict[Execution, None] = {}
         self._by_clients: set[Execution] = set()
         self._ended = dict.fromkeys(ExecutionStatus, 0)
         self._events = ByteBudget(MAX_EVENT_BYTES)
@@ -254,27 +255,33 @@ class Executor:
         return None
 
     def _admit(self, execution: Execution) -> None:
-        """Occupy a slot of the mode, then start the execution. Unless a caller waits for it, or an alarm caused it,
-        it first waits for room in the worker."""
+        """Occupy a slot of the mode, then start the execution. Unless a caller waits for it, it first waits for room
+        in the worker. Alarms wait only for other alarms."""
         execution.admitted, execution.unended_before = self._clock.monotonic(), self._pool.unended
         self._admitted[execution] = None
         self._admitted_by_id.setdefault(execution.request.id, {})[execution] = None
         request = execution.request
-        may_wait = not (request.is_waited_for or request.is_alarm)
-        if may_wait and (self._unstarted or self._pool.is_full):
-            self._unstarted[execution] = None
+        earlier = self._unstarted_alarms if request.is_alarm else self._unstarted
+        has_room = not earlier and self._pool.has_room(is_alarm=request.is_alarm)
+        if not (has_room or request.is_waited_for):
+            earlier[execution] = self._unstarted[execution] = None
             if not self._late_starts.is_busy:
                 self._late_starts.start()
         else:
             self.start(execution)
 
     async def _start_unstarted(self) -> None:
-        """Start the automations for which the worker had no room, in order. Until then, they need little memory."""
-        while self._unstarted:
-            await self._pool.wait_for_room()
-            if (execution := next(iter(self._unstarted), None)) is not None:
-                del self._unstarted[execution]
+        """Start the automations that wait for room in the worker, alarms first. Waiting needs little memory."""
+        while (execution := next(iter(self._unstarted_alarms or self._unstarted), None)) is not None:
+            if self._pool.has_room(is_alarm=execution.request.is_alarm):
+                self._leave_unstarted(execution)
                 self.start(execution)
+            else:
+                await self._pool.wait_for_change()
+
+    def _leave_unstarted(self, execution: Execution) -> None:
+        self._unstarted.pop(execution, None)
+        self._unstarted_alarms.pop(execution, None)
 
     def start(self, execution: Execution) -> None:
         """Begin the execution's Lua at once. `_run` waits for the result. Simulations override this method: an
@@ -288,7 +295,8 @@ class Executor:
                 context,
                 request.event,
                 name=request.label,
-                is_urgent=request.is_urgent,
+                is_alarm=request.is_alarm,
+                is_nested=request.is_nested,
                 is_by_client=request.is_by_client,
             )
             if self._unfinished is not None:
@@ -320,7 +328,7 @@ class Executor:
         self._events.held -= execution.event_bytes
         self._admitted.pop(execution, None)
         _remove(self._admitted_by_id, execution)
-        self._unstarted.pop(execution, None)
+        self._leave_unstarted(execution)
         self._by_clients.discard(execution)
         if self._unfinished is not None:
             self._unfinished.end(execution.id)

@@ -87,7 +87,8 @@ class LuaRun:
     Log lines and messages contain `name`. `kind` is the frame that begins the run. `event` is the last part of this
     frame: JSON for EXECUTE and CALL.
 
-    - `is_urgent`: whether the run begins even while many others have not ended.
+    - `is_alarm`: whether an alarm caused the run, so that it begins before others.
+    - `is_nested`: whether an execution waits for the run, so that it begins even while many others have not ended.
     - `is_by_client`: whether a client started the run, so that it begins only while the worker has enough memory.
     - `queued_secs`: the time until the worker received the file.
     - `number`: identifies the run in its worker; 0 without a worker.
@@ -109,11 +110,13 @@ class LuaRun:
         calls: LuaCalls,
         settings: RunSettings,
         *,
-        is_urgent: bool = False,
+        is_alarm: bool = False,
+        is_nested: bool = False,
         is_by_client: bool = False,
     ) -> None:
         self.name = name
-        self.is_urgent = is_urgent
+        self.is_alarm = is_alarm
+        self.is_nested = is_nested
         self.is_by_client = is_by_client
         self.queued_secs = 0.0
         self._submitted_at = settings.machine.monotonic()

@@ -18,11 +18,16 @@ MAX_RUNNING = 64
 """Maximum number of concurrent runs in one worker. Further runs wait."""
 
 MAX_BEGUN = 256
-"""Maximum number of begun scenes and automations in one worker, except urgent ones. A run that sleeps or waits for a
-scene is not counted. Each begun run occupies memory until it ends. A replaced run ends only when its call returns."""
+"""Maximum number of begun scenes and automations in one worker. A run that sleeps or waits for a scene is not
+counted. The scene begins even beyond this number. Each begun run occupies memory until it ends. A replaced run ends
+only when its call returns."""
+
+RESERVED_FOR_ALARMS = 64
+"""Places that only alarms may occupy, in addition to `MAX_BEGUN`. Further alarms wait before all other runs."""
 
 MAX_UNBEGUN = 64
-"""Maximum number of scenes and automations that wait in one worker to begin. Further ones wait in their executor."""
+"""Maximum number of alarms, and of other scenes and automations, that wait in one worker to begin. Further ones wait
+in their executor."""
 
 MAX_OTHERS_IN_A_ROW = 8
 """Maximum number of frames for other runs before a scene or automation that waits may begin. Other runs
@@ -74,7 +79,9 @@ class Worker(asyncio.BufferedProtocol):
     - `_runs`: the runs by number, until Lua has ended.
     - `_running`: the runs whose Lua runs now.
     - `_begun`: the scenes and automations that have begun, until the hub's side has ended.
-    - `_unbegun`: the frames that begin scenes and automations and are not sent yet, except urgent ones.
+    - `_unbegun`: the frames that begin scenes and automations and are not sent yet. A scene that an execution runs is
+      in `_others`.
+    - `_alarms`: the same frames for the runs that alarms caused.
     - `_by_clients`: the same frames for the runs that clients started.
     - `_others`: all other frames that are not sent yet.
     - `_stuck`: the names of the runs that could not be stopped. Their threads keep their memory.
@@ -107,6 +114,7 @@ class Worker(asyncio.BufferedProtocol):
         self._begun: set[LuaRun] = set()
         self._others: deque[_Unsent] = deque()
         self._unbegun: deque[_Unsent] = deque()
+        self._alarms: deque[_Unsent] = deque()
         self._by_clients: deque[_Unsent] = deque()
         self._others_in_a_row = 0
         self._is_crowded = False
@@ -133,10 +141,9 @@ class Worker(asyncio.BufferedProtocol):
         loop notices the end only at the next read."""
         return self.ended_because is None and (self._transport is None or not self._transport.is_closing())
 
-    @property
-    def is_full(self) -> bool:
-        """Return whether `MAX_UNBEGUN` scenes and automations wait to begin."""
-        return len(self._unbegun) >= MAX_UNBEGUN and self.is_usable
+    def has_room(self, *, is_alarm: bool) -> bool:
+        """Return whether fewer than `MAX_UNBEGUN` alarms, or other scenes and automations, wait to begin."""
+        return len(self._alarms if is_alarm else self._unbegun) < MAX_UNBEGUN or not self.is_usable
 
     @property
     def is_half_used(self) -> bool:
@@ -147,7 +154,7 @@ class Worker(asyncio.BufferedProtocol):
     @property
     def unended(self) -> int:
         """Return the number of scenes and automations that have not ended, including those that wait to begin."""
-        return len(self._begun) + len(self._unbegun) + len(self._by_clients)
+        return len(self._begun) + len(self._unbegun) + len(self._alarms) + len(self._by_clients)
 
     async def wait_for_change(self) -> None:
         """Wait until a run begins, or until the process ends."""
@@ -201,8 +208,8 @@ class Worker(asyncio.BufferedProtocol):
         if self.ended_because is not None:
             run.lose(self.ended_because)
         queue = self._others
-        if kind is FrameKind.EXECUTE and not run.is_urgent:
-            queue = self._by_clients if run.is_by_client else self._unbegun
+        if kind is FrameKind.EXECUTE and not run.is_nested:
+            queue = self._alarms if run.is_alarm else self._by_clients if run.is_by_client else self._unbegun
         queue.append((run, kind, parts))
         self._send_waiting()
 
@@ -287,10 +294,12 @@ class Worker(asyncio.BufferedProtocol):
 
     def _choose(self) -> deque[_Unsent]:
         """Return the queue whose first frame is sent next."""
-        unbegun = self._unbegun
-        if self._may_begin_client() and (not unbegun or self._by_clients[0][0].number < unbegun[0][0].number):
-            unbegun = self._by_clients
-        may_begin = unbegun and not self._has_begun_most()
+        unbegun, max_begun = self._alarms, MAX_BEGUN + RESERVED_FOR_ALARMS
+        if not unbegun:
+            unbegun, max_begun = self._unbegun, MAX_BEGUN
+            if self._may_begin_client() and (not unbegun or self._by_clients[0][0].number < unbegun[0][0].number):
+                unbegun = self._by_clients
+        may_begin = unbegun and not self._has_begun(max_begun)
         if unbegun and not may_begin:
             self._warn_once()
         if not may_begin or (self._others and self._others_in_a_row < MAX_OTHERS_IN_A_ROW):
@@ -320,14 +329,15 @@ class Worker(asyncio.BufferedProtocol):
                 self.leave(run)
         return bool(self._by_clients)
 
-    def _has_begun_most(self) -> bool:
-        return len(self._begun) >= MAX_BEGUN and sum(not each.is_sleeping for each in self._begun) >= MAX_BEGUN
+    def _has_begun(self, count: int) -> bool:
+        """Return whether `count` scenes and automations that do not sleep have begun."""
+        return len(self._begun) >= count and sum(not each.is_sleeping for each in self._begun) >= count
 
     def _warn_once(self) -> None:
         if not self._is_crowded:
             self._is_crowded = True
             names = ", ".join(name for name, _ in Counter(run.name for run in self._begun).most_common(MAX_NAMED))
-            sentence = "%d executions have not ended, such as %s; until some end, only alarms begin at once"
+            sentence = "%d executions have not ended, such as %s; until some end, others wait, and alarms begin first"
             log.warning(sentence, len(self._begun), names)
 
     def _note_running(self, run: LuaRun) -> None:
@@ -377,7 +387,8 @@ class Worker(asyncio.BufferedProtocol):
         self._send_soon()
 
     def _send_soon(self) -> None:
-        if self._others or self._unbegun or self._by_clients:  # first, let an immediate answer to a call arrive
+        if self._others or self._unbegun or self._alarms or self._by_clients:
+            # first, let an immediate answer to a call arrive
             asyncio.get_running_loop().call_soon(self._send_waiting)
 
     def _resident_bytes(self) -> int:

@@ -167,21 +167,28 @@ class WorkerPool:
         event: Mapping[str, Any] | None = None,
         *,
         name: str,
-        is_urgent: bool = False,
+        is_alarm: bool = False,
+        is_nested: bool = False,
         is_by_client: bool = False,
     ) -> LuaRun:
         """Begin a run in a worker: the file's top-level code, then `execute(ctx)` or `execute(ctx, event)`. Then
-        await the run's `finish`. An urgent run does not wait until others end. A client's run ends if others need
-        the memory."""
+        await the run's `finish`. An alarm begins before others. A nested run does not wait until others end. A
+        client's run ends if others need the memory."""
         given = b"" if event is None else to_bytes(event)
         return self._begin(
-            FrameKind.EXECUTE, source, given, calls, name, is_urgent=is_urgent, is_by_client=is_by_client
+            FrameKind.EXECUTE,
+            source,
+            given,
+            calls,
+            name,
+            is_alarm=is_alarm,
+            is_nested=is_nested,
+            is_by_client=is_by_client,
         )
 
-    @property
-    def is_full(self) -> bool:
-        """Return whether many runs of scenes and automations would begin before a new run."""
-        return self._current is not None and self._current.is_full
+    def has_room(self, *, is_alarm: bool) -> bool:
+        """Return whether only a few runs of scenes and automations would begin before a new run."""
+        return self._current is None or self._current.has_room(is_alarm=is_alarm)
 
     @property
     def is_half_used(self) -> bool:
@@ -193,9 +200,9 @@ class WorkerPool:
         """Return the number of scenes and automations in the current worker that have not ended."""
         return 0 if self._current is None else self._current.unended
 
-    async def wait_for_room(self) -> None:
-        """Wait until `is_full` is false."""
-        while self._current is not None and self._current.is_full:
+    async def wait_for_change(self) -> None:
+        """Wait until `has_room` may have changed."""
+        if self._current is not None:
             await self._current.wait_for_change()
 
     def _begin(
@@ -207,12 +214,23 @@ class WorkerPool:
         name: str,
         limits: RunLimits | None = None,
         *,
-        is_urgent: bool = False,
+        is_alarm: bool = False,
+        is_nested: bool = False,
         is_by_client: bool = False,
     ) -> LuaRun:
         """Begin a run, by default with the limits of the pool."""
         settings = self._settings if limits is None else replace(self._settings, limits=limits)
-        run = LuaRun(name, kind, source, given, calls, settings, is_urgent=is_urgent, is_by_client=is_by_client)
+        run = LuaRun(
+            name,
+            kind,
+            source,
+            given,
+            calls,
+            settings,
+            is_alarm=is_alarm,
+            is_nested=is_nested,
+            is_by_client=is_by_client,
+        )
         if self._is_closing:
             run.cancel()
         else:

@@ -16,7 +16,7 @@ EMPTY_CONNECTIONS_EXPIRED_PER_SEC = 300.0
 """A peer's count of connections without a request decreases by this number per second."""
 
 MAX_SPARED_CONNECTIONS = 32
-"""At full capacity, only a peer with more connections than this loses one that is not idle. A browser uses fewer."""
+"""At full capacity, only a peer with more connections than this can lose a busy connection. A browser uses fewer."""
 
 
 class Closable(Protocol):

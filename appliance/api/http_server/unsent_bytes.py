@@ -41,7 +41,7 @@ class SlowClient(Protocol):
 
 
 class _Body(Struct):
-    """A body that several clients may share, and the number of clients that have not read it."""
+    """A body that several clients may share, its counted size, and the number of clients that have not read it."""
 
     body: bytes
     size: int
@@ -55,8 +55,8 @@ class UnsentBytes:
     def __init__(self, max_bytes: int) -> None:
         self.held = 0
         self._max_bytes = max_bytes
-        self._max_per_client = max_bytes // MAX_SHARE
-        self._held: dict[SlowClient, tuple[int, int]] = {}
+        self._max_share = max_bytes // MAX_SHARE
+        self._held: dict[SlowClient, tuple[int, _Body]] = {}
         self._bodies: dict[int, _Body] = {}
         self._is_check_due = False
         self._building, self._building_slowly = (asyncio.Semaphore(MAX_BUILT_AT_ONCE) for _ in range(2))
@@ -64,13 +64,13 @@ class UnsentBytes:
 
     @asynccontextmanager
     async def room_for_answer(self, *, is_slow: bool = False) -> AsyncIterator[None]:
-        """Build a large answer in this context. Wait until few other large answers are being built and until the
-        limit has room for the answer, but at most `GRACE_SECS` for room, so that silent clients delay nobody for
-        longer. Slow answers wait only for other slow answers, and delay no others."""
+        """Build a large answer in this context. Wait until few other large answers are being built. Then wait until
+        the limit has room for the answer. Silent clients free no room, so this second wait ends after `GRACE_SECS`.
+        Slow answers take the place only of other slow answers."""
         async with self._building_slowly if is_slow else self._building:
             try:
                 async with asyncio.timeout(GRACE_SECS):
-                    while self.held > self._max_bytes - self._max_per_client:
+                    while self.held > self._max_bytes - self._max_share:
                         self._has_room.clear()
                         await self._has_room.wait()
             except TimeoutError:
@@ -82,14 +82,13 @@ class UnsentBytes:
         disconnect the slowest clients. If twice the limit would be exceeded, disconnect the slowest other clients at
         once."""
         self.release(client)
-        shared = self._bodies.setdefault(id(body), _Body(body, 0))
+        shared = self._bodies.setdefault(id(body), _Body(body, min(len(body), self._max_share)))
         if not shared.clients:
-            shared.size = min(len(body), self._max_per_client)
             self.held += shared.size
         shared.clients += 1
-        counted = min(size, self._max_per_client)
+        counted = min(size, self._max_share)
         self._disconnect_slowest(MAX_FACTOR_IN_GRACE * self._max_bytes - counted)
-        self._held[client] = counted, id(body)
+        self._held[client] = counted, shared
         self.held += counted
         if self.held > self._max_bytes and not self._is_check_due:
             self._is_check_due = True
@@ -113,11 +112,10 @@ class UnsentBytes:
     def release(self, client: SlowClient) -> None:
         if client not in self._held:
             return
-        counted, body_id = self._held.pop(client)
-        shared = self._bodies[body_id]
+        counted, shared = self._held.pop(client)
         shared.clients -= 1
         if not shared.clients:
-            del self._bodies[body_id]
+            del self._bodies[id(shared.body)]
             counted += shared.size
         self.held -= counted
         self._has_room.set()

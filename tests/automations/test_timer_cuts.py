@@ -23,6 +23,7 @@ from appliance.automations.safe_mode import SafeMode
 from appliance.clock import Clock
 from appliance.errors import StoreFailed
 from appliance.lua.running.context import Context
+from appliance.lua.running.lua_run import Priority
 from tests.automations.homes import NOW
 from tests.fakes.automations import Card, Play, Stage, automation, bench
 from tests.fakes.clock import BusyClock
@@ -104,16 +105,8 @@ class Acting(Stage):
         self._look = look
         self._acts: set[asyncio.Task[None]] = set()
 
-    def begin(
-        self,
-        source: Any,
-        context: Any,
-        event: Mapping[str, Any],
-        *,
-        name: str,
-        **flags: bool,
-    ) -> Play:
-        play = super().begin(source, context, event, name=name, **flags)
+    def begin(self, source: Any, context: Any, event: Mapping[str, Any], *, name: str, **given: Priority) -> Play:
+        play = super().begin(source, context, event, name=name, **given)
         context = Context(Clock(), "automation", name.partition(":")[2], {"act": self._act})
         self._acts.add(asyncio.get_running_loop().create_task(self._play(play, context)))
         return play

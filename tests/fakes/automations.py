@@ -28,7 +28,7 @@ from appliance.home.model import Device, DeviceKind, Observation, Report
 from appliance.lua.files.catalog import Catalog
 from appliance.lua.files.folder import Folder
 from appliance.lua.running.executor import Executor
-from appliance.lua.running.lua_run import Failure
+from appliance.lua.running.lua_run import Failure, Priority
 from appliance.lua.running.packed_rows import RowMemory
 from appliance.lua.running.trace import Trace
 from appliance.lua.text.source import Source
@@ -109,15 +109,13 @@ class Stage:
         event: Mapping[str, Any],
         *,
         name: str,
-        is_alarm: bool = False,
-        is_nested: bool = False,
-        is_by_client: bool = False,
+        priority: Priority = Priority.NORMAL,
     ) -> Play:
         play = Play(name, source, event)
         if play.name in self.breaks:
             raise ZeroDivisionError("by mistake")
         self.plays.append(play)
-        self.alarms += [play.name] if is_alarm else []
+        self.alarms += [play.name] if priority is Priority.ALARM else []
         if self.ends_at_once:
             play.end()
         return play

@@ -15,7 +15,7 @@ from appliance.clock import Clock
 from appliance.errors import ExecutionCancelled, NotFound, ScriptFailed
 from appliance.lua.files.folder import Folder
 from appliance.lua.running.context import CtxFunction
-from appliance.lua.running.lua_run import Failure, LuaRun
+from appliance.lua.running.lua_run import Failure, LuaRun, Priority
 from appliance.lua.running.run_limits import RunLimits
 from appliance.lua.running.worker_pool import WorkerPool
 from appliance.lua.text.source import Source
@@ -111,9 +111,9 @@ def start(
     event: Any = None,
     *,
     name: str,
-    **flags: bool,
+    priority: Priority = Priority.NORMAL,
 ) -> Started:
-    return Started(pool.begin(source, calls, event, name=name, **flags))
+    return Started(pool.begin(source, calls, event, name=name, priority=priority))
 
 
 async def ended(execution: Started) -> None:

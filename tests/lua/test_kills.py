@@ -14,6 +14,7 @@ from typing import Any, cast
 import pytest
 
 from appliance.errors import ScriptFailed
+from appliance.lua.running.lua_run import Priority
 from appliance.lua.running.worker_pool import WorkerPool
 from tests.fakes.automations import Bench, Play, Stage, automation, bench
 from tests.fakes.patience import until
@@ -52,18 +53,10 @@ class LuaStage(Stage):
         self._pool = pool
         self._dice = dice
 
-    def begin(
-        self,
-        source: Any,
-        context: Any,
-        event: Mapping[str, Any],
-        *,
-        name: str,
-        **flags: bool,
-    ) -> Play:
+    def begin(self, source: Any, context: Any, event: Mapping[str, Any], *, name: str, **given: Priority) -> Play:
         notes = Notes(lambda *_: asyncio.sleep(self._dice.random() / 100))
         body = scene(self._dice.choice(self.bodies))
-        return cast("Play", self._pool.begin(body, notes, event, name=name, **flags))
+        return cast("Play", self._pool.begin(body, notes, event, name=name, **given))
 
 
 def pids(pool: WorkerPool) -> list[int]:

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from appliance.errors import ExecutionCancelled, ScriptFailed
+from appliance.lua.running.lua_run import Priority
 from appliance.lua.running.run_limits import RunLimits
 from appliance.lua.running.stuck_files import MAX_STUCK
 from appliance.lua.running.worker import (
@@ -143,10 +144,10 @@ async def test_alarms_have_reserved_places_and_further_alarms_begin_before_other
         every = [start(pool, scene(TRIVIAL), others, name="scene:x") for _ in range(MAX_BEGUN + 10)]
         await until(lambda: len(others.asked) == MAX_BEGUN)
         more = range(RESERVED_FOR_ALARMS + MAX_UNBEGUN)
-        every += [start(pool, scene(TRIVIAL), alarms, name="scene:y", is_alarm=True) for _ in more]
+        every += [start(pool, scene(TRIVIAL), alarms, name="scene:y", priority=Priority.ALARM) for _ in more]
         await until(lambda: len(alarms.asked) == RESERVED_FOR_ALARMS)
         assert pool.unended == len(every) and not pool.has_room(is_alarm=True) and pool.has_room(is_alarm=False)
-        await ended(start(pool, scene(TRIVIAL), nested, name="scene:z", is_nested=True))
+        await ended(start(pool, scene(TRIVIAL), nested, name="scene:z", priority=Priority.NESTED))
         assert nested.asked and len(alarms.asked) == RESERVED_FOR_ALARMS
         for _ in range(MAX_UNBEGUN):
             gate.release()
@@ -164,9 +165,9 @@ async def test_executions_that_clients_start_at_once_leave_memory_for_others() -
     notes, others = Notes(lambda *_: gate.wait()), Notes()
     large = scene('local t = {} for i = 1, 40 do t[i] = string.rep("x", 130000) .. i end ctx:sleep(1)')
     async with open_pool(on_kill=reasons.append) as pool:
-        every = [start(pool, large, notes, name="scene:x", is_by_client=True) for _ in range(100)]
+        every = [start(pool, large, notes, name="scene:x", priority=Priority.CLIENT) for _ in range(100)]
         assert pool.unended == len(every)
-        await ended(start(pool, scene(TRIVIAL), others, name="scene:y", is_alarm=True))
+        await ended(start(pool, scene(TRIVIAL), others, name="scene:y", priority=Priority.ALARM))
         await ended(start(pool, scene(TRIVIAL), others, name="scene:z"))
         await until(lambda: pool.running == len(notes.asked) < len(every))
         gate.set()
@@ -338,7 +339,7 @@ async def test_stuck_executions_refuse_no_clients_and_a_lack_of_memory_names_the
         await block(pool, range(24))
         [worker] = pool.figures()["workers"]
         assert worker["resident_bytes"] > 160 << 20 and not pool.is_half_used
-        await ended(start(pool, scene(TRIVIAL), others, name="scene:y", is_by_client=True))
+        await ended(start(pool, scene(TRIVIAL), others, name="scene:y", priority=Priority.CLIENT))
         await block(pool, range(24, 48))
         with pytest.raises(ScriptFailed):
             await ended(innocent)

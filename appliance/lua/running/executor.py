@@ -22,7 +22,7 @@ from appliance.event_loop import in_steps
 from appliance.history.execution_history import ExecutionEntry, ExecutionHistory, ExecutionStatus
 from appliance.home.values import to_bytes
 from appliance.lua.running.context import Context
-from appliance.lua.running.lua_run import LuaRun
+from appliance.lua.running.lua_run import LuaRun, Priority
 from appliance.lua.running.modes import Decision, Mode, apply_mode, refusal
 from appliance.lua.running.trace import MAX_TRACE_STEPS
 from appliance.lua.running.unfinished_executions import UnfinishedExecutions
@@ -87,10 +87,12 @@ class ExecutionRequest(Struct, frozen=True, kw_only=True):
         return self.is_waited_for and not self.chain
 
     @property
-    def is_nested(self) -> bool:
-        """Return whether another execution waits for this one. It begins even while many others have not ended,
-        because it takes the place of the waiting execution."""
-        return bool(self.chain)
+    def priority(self) -> Priority:
+        if self.chain:
+            return Priority.NESTED
+        if self.is_alarm:
+            return Priority.ALARM
+        return Priority.CLIENT if self.is_by_client else Priority.NORMAL
 
 
 OnEnd = Callable[[ExecutionRequest, ExecutionEntry], None]
@@ -295,9 +297,7 @@ class Executor:
                 context,
                 request.event,
                 name=request.label,
-                is_alarm=request.is_alarm,
-                is_nested=request.is_nested,
-                is_by_client=request.is_by_client,
+                priority=request.priority,
             )
             if self._unfinished is not None:
                 self._unfinished.begin(execution.id, request.kind, request.id, execution.at)

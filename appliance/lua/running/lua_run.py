@@ -49,6 +49,15 @@ class Phase(Enum):
     OVER = "the last frame has arrived"
 
 
+class Priority(Enum):
+    """The order in which the runs of scenes and automations begin while many others have not ended."""
+
+    NORMAL = "after the runs that wait already"
+    ALARM = "before others, because an alarm caused the run"
+    NESTED = "at once, because the run takes the place of an execution that waits for it"
+    CLIENT = "only while the worker has enough memory, because a client started the run"
+
+
 class _Call(Struct, frozen=True):
     """A call of `ctx` that Lua waits for. `until` is the end of a wait, in seconds of the machine's clock."""
 
@@ -87,9 +96,6 @@ class LuaRun:
     Log lines and messages contain `name`. `kind` is the frame that begins the run. `event` is the last part of this
     frame: JSON for EXECUTE and CALL.
 
-    - `is_alarm`: whether an alarm caused the run, so that it begins before others.
-    - `is_nested`: whether an execution waits for the run, so that it begins even while many others have not ended.
-    - `is_by_client`: whether a client started the run, so that it begins only while the worker has enough memory.
     - `queued_secs`: the time until the worker received the file.
     - `number`: identifies the run in its worker; 0 without a worker.
     - `description`: the result of a DESCRIBE or CALL frame, as JSON.
@@ -110,14 +116,10 @@ class LuaRun:
         calls: LuaCalls,
         settings: RunSettings,
         *,
-        is_alarm: bool = False,
-        is_nested: bool = False,
-        is_by_client: bool = False,
+        priority: Priority = Priority.NORMAL,
     ) -> None:
         self.name = name
-        self.is_alarm = is_alarm
-        self.is_nested = is_nested
-        self.is_by_client = is_by_client
+        self.priority = priority
         self.queued_secs = 0.0
         self._submitted_at = settings.machine.monotonic()
         self.kind = kind

@@ -8,7 +8,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from typing import Any, cast
 
-from appliance.lua.running.lua_run import LuaRun
+from appliance.lua.running.lua_run import LuaRun, Priority
 from appliance.lua.running.run_limits import DEADLINE_GRACE_SECS, RunSettings
 from appliance.lua.running.worker_process import WorkerProcess
 from appliance.lua.text.source import Source
@@ -116,6 +116,12 @@ class Worker(asyncio.BufferedProtocol):
         self._unbegun: deque[_Unsent] = deque()
         self._alarms: deque[_Unsent] = deque()
         self._by_clients: deque[_Unsent] = deque()
+        self._queues = {
+            Priority.NORMAL: self._unbegun,
+            Priority.ALARM: self._alarms,
+            Priority.NESTED: self._others,
+            Priority.CLIENT: self._by_clients,
+        }
         self._others_in_a_row = 0
         self._is_crowded = False
         self._last_number = 0
@@ -207,9 +213,7 @@ class Worker(asyncio.BufferedProtocol):
         """Send the frame to the run's Lua when there are fewer than `MAX_RUNNING` in `_running`."""
         if self.ended_because is not None:
             run.lose(self.ended_because)
-        queue = self._others
-        if kind is FrameKind.EXECUTE and not run.is_nested:
-            queue = self._alarms if run.is_alarm else self._by_clients if run.is_by_client else self._unbegun
+        queue = self._queues[run.priority] if kind is FrameKind.EXECUTE else self._others
         queue.append((run, kind, parts))
         self._send_waiting()
 
@@ -318,7 +322,7 @@ class Worker(asyncio.BufferedProtocol):
         """
         if not self._by_clients:
             return False
-        computing = sum(each.is_by_client for each in self._running)
+        computing = sum(each.priority is Priority.CLIENT for each in self._running)
         if computing:
             used = self._resident_bytes() + (computing + 1) * self._settings.limits.max_memory
             return 2 * used <= self._max_resident_bytes()

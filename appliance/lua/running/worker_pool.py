@@ -26,7 +26,7 @@ from appliance.clock import Clock, timestamp
 from appliance.errors import ExecutionCancelled, Fault, Invalid, ScriptFailed
 from appliance.home.values import to_bytes
 from appliance.lua.files.folder import Folder, folder_of
-from appliance.lua.running.lua_run import Failure, LuaRun
+from appliance.lua.running.lua_run import Failure, LuaRun, Priority
 from appliance.lua.running.run_limits import RunLimits, RunSettings
 from appliance.lua.running.start_limit import StartLimit
 from appliance.lua.running.stuck_files import StuckFiles
@@ -167,24 +167,12 @@ class WorkerPool:
         event: Mapping[str, Any] | None = None,
         *,
         name: str,
-        is_alarm: bool = False,
-        is_nested: bool = False,
-        is_by_client: bool = False,
+        priority: Priority = Priority.NORMAL,
     ) -> LuaRun:
         """Begin a run in a worker: the file's top-level code, then `execute(ctx)` or `execute(ctx, event)`. Then
-        await the run's `finish`. An alarm begins before others. A nested run does not wait until others end. A
-        client's run ends if others need the memory."""
+        await the run's `finish`."""
         given = b"" if event is None else to_bytes(event)
-        return self._begin(
-            FrameKind.EXECUTE,
-            source,
-            given,
-            calls,
-            name,
-            is_alarm=is_alarm,
-            is_nested=is_nested,
-            is_by_client=is_by_client,
-        )
+        return self._begin(FrameKind.EXECUTE, source, given, calls, name, priority=priority)
 
     def has_room(self, *, is_alarm: bool) -> bool:
         """Return whether only a few runs of scenes and automations would begin before a new run."""
@@ -214,23 +202,11 @@ class WorkerPool:
         name: str,
         limits: RunLimits | None = None,
         *,
-        is_alarm: bool = False,
-        is_nested: bool = False,
-        is_by_client: bool = False,
+        priority: Priority = Priority.NORMAL,
     ) -> LuaRun:
         """Begin a run, by default with the limits of the pool."""
         settings = self._settings if limits is None else replace(self._settings, limits=limits)
-        run = LuaRun(
-            name,
-            kind,
-            source,
-            given,
-            calls,
-            settings,
-            is_alarm=is_alarm,
-            is_nested=is_nested,
-            is_by_client=is_by_client,
-        )
+        run = LuaRun(name, kind, source, given, calls, settings, priority=priority)
         if self._is_closing:
             run.cancel()
         else:

@@ -11,12 +11,12 @@ import os
 import subprocess
 import sys
 import zipfile
+import zlib
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
 
-from appliance.cli.archive import UNREADABLE
 from appliance.cli.named_files import open_named, reading
 from appliance.cli.owner import become_owner
 from appliance.cli.paths import HubPaths
@@ -41,6 +41,13 @@ DIGEST_CHARS = 64
 
 END_RECORD, END_RECORD_BYTES = b"PK\5\6", 22
 """The start and length of the last record of a zip file without a comment."""
+
+_UNREADABLE = (
+    *(zipfile.BadZipFile, zlib.error, OSError, EOFError),
+    *(LookupError, ValueError, ArithmeticError, RuntimeError),
+)
+"""The exceptions that can be raised while a damaged zip file is read. A `RuntimeError` reports encryption or an
+unknown compression."""
 
 
 def upgrade(arguments: argparse.Namespace) -> int:
@@ -136,7 +143,7 @@ def _is_intact_old_version(data: bytes) -> bool:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             return "__main__.py" in archive.namelist() and archive.testzip() is None
-    except UNREADABLE:
+    except _UNREADABLE:
         return False
 
 

@@ -462,12 +462,16 @@ def test_a_wrong_file_changes_nothing(hand: Path, words: list[str], code: int, s
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "fault", ["empty", "text", "cut", "zeroed", "random", "one bit", "other archive", "old, one bit"]
+    "fault",
+    [
+        *("empty", "text", "cut", "zeroed", "random", "one bit", "other archive"),
+        *("old, one bit", "old, no directory", "old, other compression"),
+    ],
 )
 def test_a_damaged_previous_version_is_not_restored(hand: Path, fault: str) -> None:
     good = make_file(hand / "lares.previous.pyz", "0").read_bytes()
     without_digest = make_old_file(hand / "lares.previous.pyz").read_bytes()
-    middle = len(good) // 2
+    middle, directory = len(good) // 2, without_digest.index(b"PK\1\2")
     with zipfile.ZipFile(hand / "other.zip", "w") as archive:
         archive.writestr("x", "y")
     content = {
@@ -479,6 +483,8 @@ def test_a_damaged_previous_version_is_not_restored(hand: Path, fault: str) -> N
         "one bit": good[:middle] + bytes([good[middle] ^ 1]) + good[middle + 1 :],
         "other archive": (hand / "other.zip").read_bytes(),
         "old, one bit": without_digest[:300] + bytes([without_digest[300] ^ 1]) + without_digest[301:],
+        "old, no directory": without_digest[:directory] + b"x" + without_digest[directory + 1 :],
+        "old, other compression": without_digest[: directory + 10] + b"\7" + without_digest[directory + 11 :],
     }
     (hand / "lares.previous.pyz").write_bytes(content[fault])
     before = {path: path.read_bytes() for path in hand.iterdir() if path.is_file()}

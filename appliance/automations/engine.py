@@ -25,7 +25,7 @@ from appliance.automations.triggers.event import SUBJECTS
 from appliance.automations.waits import Waits
 from appliance.event_loop import in_steps
 from appliance.home import events
-from appliance.home.model import Device
+from appliance.home.model import Device, changed_attributes
 from appliance.lua.files.catalog import Catalog, LoadedFile
 from appliance.store.record_keys import AUTOMATION_PREFIX
 from appliance.tasks import Tasks
@@ -272,8 +272,7 @@ class Engine:
 
 def _change(before: Device, after: Device) -> events.DeviceStateChanged:
     """Return the event that the registry publishes for this change of a virtual device."""
-    changed = frozenset(name for name, value in after.attributes.items() if before.attributes.get(name) != value)
-    return events.DeviceStateChanged(device=after, previous=before, changed=changed)
+    return events.DeviceStateChanged(device=after, previous=before, changed=changed_attributes(before, after))
 
 
 def _repetition(device: Device, attributes: frozenset[str]) -> events.DeviceStateChanged:

@@ -16,7 +16,7 @@ from appliance.home.model import UNAVAILABLE, Device, DeviceKind, Info, Observat
 from appliance.home.observations import check_event
 from appliance.home.values import Value
 from appliance.tables.checks import LUA, Mismatch, boolean, format_value, one_of, string
-from appliance.tables.fields import Field, Fields, Findings, Table, dotted
+from appliance.tables.fields import Field, Fields, Findings, Path, Table, dotted
 
 MAX_LOCAL_ID_CHARS = 200
 
@@ -87,8 +87,8 @@ ReadEvent = tuple[str, str, Mapping[str, Value]]
 class ReadRow(Struct, frozen=True, kw_only=True):
     """One device of a list.
 
-    `attributes` is None if the row has no such field. An attribute without a readable value is None. `seen` contains
-    all other fields. If the row contains only attributes of a known device, `seen` is None.
+    - `attributes`: None if the row has no such field. The value of an unreadable attribute is None.
+    - `seen`: all other fields, or None if the row contains only attributes of a known device.
     """
 
     device_id: str
@@ -254,14 +254,7 @@ class DeviceReader:
                     self._fault(id_, key, fault.lstrip(". "))
                     unknown[key] = None
                 case [str(field_), str(key), str(fault)]:
-                    path = (
-                        (field_, int(key))
-                        if key.isdecimal() and len(key) < 9
-                        else (field_, key)
-                        if key
-                        else (field_,)
-                    )
-                    self._fault(id_, dotted(path), fault.lstrip(". "))
+                    self._fault(id_, dotted(_path_of_part(field_, key)), fault.lstrip(". "))
                     if field_ != "attributes":
                         unread.add(field_)
         stated = left.get("attributes") or {}
@@ -349,6 +342,14 @@ class DeviceReader:
         if (where, name) not in self._published and len(self._published) < MAX_DEVICE_FAULTS:
             self._published.add((where, name))
             self._publish.dropped(where, name, sentence)
+
+
+def _path_of_part(field_: str, key: str) -> Path:
+    """Return the path of a part of a device. A key with fewer than nine digits is an index."""
+    if not key:
+        return (field_,)
+    is_index = key.isdecimal() and len(key) < 9
+    return (field_, int(key) if is_index else key)
 
 
 def device_for_lua(device: Device, section: str) -> dict[str, Any]:

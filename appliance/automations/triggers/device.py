@@ -89,10 +89,10 @@ class Devices(Struct, frozen=True, kw_only=True):
             return f"a device in room '{self.room_id}'"
         if self.group_id is not None:
             return f"a device of group '{self.group_id}'"
-        more = len(self.ids) - MAX_DESCRIBED_IDS
-        return " or ".join(
-            [*(f"'{id_}'" for id_ in self.ids[:MAX_DESCRIBED_IDS]), *([f"{more} more"] if more > 0 else [])]
-        )
+        named = [f"'{id_}'" for id_ in self.ids[:MAX_DESCRIBED_IDS]]
+        if more := len(self.ids) - len(named):
+            named.append(f"{more} more")
+        return " or ".join(named)
 
     def describe_each(self, environment: Environment, describe: Callable[[Device], str]) -> str:
         """Return one sentence for each of the first devices in `device_id`, joined with semicolons. Omit empty

@@ -135,7 +135,7 @@ class VirtualAdapter(Adapter):
             if device is not None and any(device.attributes.get(name) != each for name, each in changes[id_].items())
         ]
         large = dict[str, int]()
-        if any(_large_bytes(attributes) for attributes in changes.values()):
+        if any(_large_bytes(changes[each.id]) for each in different):
             large = {each.id: _large_bytes(each.attributes) for each in different}
             self._check_sizes(large)
         self._storing |= large
@@ -148,13 +148,12 @@ class VirtualAdapter(Adapter):
             for device_id in large:
                 self._storing.pop(device_id, None)
 
-    def _check_sizes(self, changed: Mapping[str, int]) -> None:
+    def _check_sizes(self, changed: dict[str, int]) -> None:
         """Raise `Invalid` if these sizes of devices would make the large values of the section grow beyond the
         limit."""
         shown = {each.id: _large_bytes(each.attributes) for each in self.publish.list_devices().values()}
         before = shown | self._storing
-        after = {**before, **changed}
-        if sum(after.values()) > max(MAX_LARGE_BYTES, sum(before.values())):
+        if sum((before | changed).values()) > max(MAX_LARGE_BYTES, sum(before.values())):
             raise Invalid(
                 f"all values of more than {MAX_SMALL_BYTES} bytes in [adapters.{self.name}] would exceed"
                 f" {MAX_LARGE_BYTES} bytes; shorten a value first"

@@ -159,7 +159,7 @@ class Worker(asyncio.BufferedProtocol):
 
     @property
     def unended(self) -> int:
-        """Return the number of scenes and automations that have not ended, including those that wait to begin."""
+        """Return the number of scenes and automations that have begun, or wait to begin, and have not ended."""
         return len(self._begun) + len(self._unbegun) + len(self._alarms) + len(self._by_clients)
 
     async def wait_for_change(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from abc import abstractmethod
-from collections.abc import AsyncIterator, Awaitable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import Any, NamedTuple, Self, TypeVar
 
@@ -175,14 +175,10 @@ class PollingAdapter(Adapter):
     async def run(self) -> None:
         """Poll until cancelled. Poll at once when an outage ends or the push connection breaks."""
         if self._may_be_silent():
-            await in_steps(self.clock, self._set_online())
+            await in_steps(
+                self.clock, self.publish.availability_parts(self.publish.list_devices(), is_available=True)
+            )
         await run_together(self._keep_polling(), self._keep_receiving())
-
-    def _set_online(self) -> Iterator[None]:
-        """Set all devices online, one per step."""
-        for device_id in self.publish.list_devices():
-            self.publish.availability(device_id, is_available=True)
-            yield
 
     async def _keep_polling(self) -> None:
         began = self.clock.monotonic()

@@ -111,6 +111,12 @@ class Publisher(HealthPublisher):
             each.record_attributes(device_id, ["state"])
         self._registry.set_availability(self.name, device_id, is_available=is_available)
 
+    def availability_parts(self, device_ids: Iterable[str], *, is_available: bool) -> Iterator[None]:
+        """Publish the availability of several devices, one per step."""
+        for device_id in device_ids:
+            self.availability(device_id, is_available=is_available)
+            yield
+
     def list_devices(self) -> dict[str, Device]:
         """Return the adapter's devices by id, with their current state. Right after a restart, the current state
         is the stored state."""

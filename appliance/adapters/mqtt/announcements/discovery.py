@@ -101,7 +101,7 @@ class Discovery:
         self._begin()
         if self._publish.is_lost:
             absent = self._publish.list_devices().keys() - self._announced.devices
-            await in_steps(self._clock, self._set_unavailable(absent))
+            await in_steps(self._clock, self._publish.availability_parts(absent, is_available=False))
 
     async def run(self, connection: BrokerConnection) -> None:
         """Subscribe, and build devices until the connection is lost."""
@@ -234,13 +234,7 @@ class Discovery:
             kept = [id_ for id_ in absent if self._phase < Phase.COMPLETE or _topics_of(known[id_]) & refused.keys()]
             self._processor.restored.forget_known(built)
             await self._publish.full_list((), present=(*built, *kept))
-            await in_steps(self._clock, self._set_unavailable(kept))
-
-    def _set_unavailable(self, ids: Iterable[str]) -> Iterator[None]:
-        """Publish that these devices are unavailable, one per step."""
-        for id_ in ids:
-            self._publish.availability(id_, is_available=False)
-            yield
+            await in_steps(self._clock, self._publish.availability_parts(kept, is_available=False))
 
 
 def _topics_of(device: Device) -> set[str]:

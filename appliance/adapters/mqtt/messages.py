@@ -53,6 +53,11 @@ def parse_object(payload: bytes | str, name: str) -> dict[str, Any]:
     return value
 
 
+def decode_text(payload: bytes, errors: str) -> str:
+    """Decode a payload. Remove a byte order mark, and the terminating zero byte that programs in C send."""
+    return payload.decode("utf-8-sig", errors).rstrip("\0")
+
+
 def _is_deeper(value: Any, levels: int) -> bool:
     """Return whether JSON has more than `levels` levels. Checking level by level is six times faster than
     recursion."""
@@ -86,8 +91,7 @@ class Message:
         # a single name in Latin-1 must not make the whole JSON unreadable
         errors = "replace" if payload[:1] in (b"{", b"[") else "strict"
         try:
-            # programs in C also send the terminating zero byte
-            self.text = payload.decode("utf-8-sig", errors).rstrip("\0")
+            self.text = decode_text(payload, errors)
         except UnicodeDecodeError:
             raise Invalid("the payload is not text") from None
         self.topic = topic

@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import Struct
 
 from appliance.adapters.mqtt.home_assistant_classes import DANGERS
-from appliance.adapters.mqtt.messages import parse_object
+from appliance.adapters.mqtt.messages import decode_text, parse_object
 from appliance.errors import Invalid
 
 MAX_DISCOVERY_BYTES = 64 * 1024
@@ -128,8 +128,7 @@ def parse_config(payload: bytes) -> dict[str, Any]:
     hide the device. Raise `Invalid` for any other payload, and for more than `MAX_DISCOVERY_BYTES`."""
     if len(payload) > MAX_DISCOVERY_BYTES:
         raise Invalid(f"the configuration is larger than {MAX_DISCOVERY_BYTES // 1024} KiB")
-    # some programs send a byte order mark, or the terminating zero byte of C
-    return parse_object(payload.decode("utf-8-sig", "replace").rstrip("\0"), "the configuration")
+    return parse_object(decode_text(payload, "replace"), "the configuration")
 
 
 def text_of(raw: Any) -> str:

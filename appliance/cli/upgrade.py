@@ -114,11 +114,15 @@ def _read_verified(file: Path) -> bytes:
 
 
 def _check_archive(data: bytes, file: Path) -> None:
-    """Raise `StartFailed` if the file is damaged or another file. The last bytes of each single file are the SHA-256
-    of all bytes before them."""
-    if hashlib.sha256(memoryview(data)[:-DIGEST_CHARS]).hexdigest().encode() != data[-DIGEST_CHARS:]:
+    """Raise `StartFailed` if the file is damaged or another file."""
+    if not _has_digest(data):
         message = "is damaged, or not a lares.pyz of version 0.3.0 or later; download it again"
         raise StartFailed(f"{file} {message}", os.EX_DATAERR)
+
+
+def _has_digest(data: bytes) -> bool:
+    """Return whether the last bytes are the SHA-256 of all bytes before them, as in each single file since 0.3.0."""
+    return hashlib.sha256(memoryview(data)[:-DIGEST_CHARS]).hexdigest().encode() == data[-DIGEST_CHARS:]
 
 
 def _check_previous(previous: Path) -> None:
@@ -127,18 +131,15 @@ def _check_previous(previous: Path) -> None:
         raise StartFailed(f"there is no previous version {previous}", os.EX_NOINPUT)
     with reading(), open_named(previous) as stream:
         data = stream.read(MAX_FILE_BYTES)
-    try:
-        if not _is_intact_old_version(data):
-            _check_archive(data, previous)
-    except StartFailed:
+    if not _is_intact_old_version(data) and not _has_digest(data):
         message = "is damaged, or not a lares.pyz; install a version with `lares upgrade FILE`"
-        raise StartFailed(f"{previous} {message}; nothing was changed", os.EX_DATAERR) from None
+        raise StartFailed(f"{previous} {message}; nothing was changed", os.EX_DATAERR)
 
 
 def _is_intact_old_version(data: bytes) -> bool:
     """Return whether this is an undamaged file of a version before 0.3.0. These files end without a digest, so the
     checksums of the archive's members are verified."""
-    if data[-END_RECORD_BYTES:][: len(END_RECORD)] != END_RECORD:
+    if not data[-END_RECORD_BYTES:].startswith(END_RECORD):
         return False
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:

@@ -24,7 +24,7 @@ from appliance.cli.archive import (
 from appliance.cli.config_swap import MARKER
 from appliance.cli.configured_master_key import decode, key_of, without_key
 from appliance.cli.log_output import one_line
-from appliance.cli.named_files import check_target, reading, write_named
+from appliance.cli.named_files import check_target, is_in_folder, reading, write_named
 from appliance.cli.owner import as_owner
 from appliance.cli.paths import HubPaths, check_store, config_folder
 from appliance.cli.record_checks import find_invalid
@@ -159,7 +159,7 @@ def _check_target(file: Path, config: Path) -> None:
     """Raise `StartFailed` if the file is in the configuration folder, because the next backup would contain this
     backup."""
     folder = config_folder(config)
-    if folder.resolve() in Path(os.path.realpath(file)).parents:
+    if is_in_folder(file, folder):
         raise StartFailed(f"{file} is in {folder}, which is part of the backup; name another folder", os.EX_CANTCREAT)
 
 

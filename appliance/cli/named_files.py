@@ -70,11 +70,20 @@ def _open_named(path: Path) -> int:
 
 def check_target(file: Path, data_dir: Path) -> None:
     """Raise `StartFailed` if the file to write is in the data directory, or is the running program."""
-    target, program = Path(os.path.realpath(file)), running_file()  # `resolve` raises an error for a loop of links
-    if data_dir.resolve() in target.parents:
+    if is_in_folder(file, data_dir):
         raise StartFailed(f"{file} is in {data_dir}, the data directory; name another folder", os.EX_CANTCREAT)
-    if program is not None and target == program.resolve():
+    program = running_file()
+    if program is not None and _resolve(file) == program.resolve():
         raise StartFailed(f"{file} is the running program; choose another path", os.EX_CANTCREAT)
+
+
+def is_in_folder(file: Path, folder: Path) -> bool:
+    """Return whether the file would be written in the folder, or in a folder in it."""
+    return folder.resolve() in _resolve(file).parents
+
+
+def _resolve(file: Path) -> Path:
+    return Path(os.path.realpath(file))  # `Path.resolve` raises an error for a loop of links
 
 
 def write_named(path: Path, data: bytes) -> None:

@@ -47,7 +47,7 @@ class Decider:
         file, definition = active.file, active.file.definition
         event = match.event if active.trigger.id is None else {**match.event, "trigger_id": active.trigger.id}
         refusal = self._apply_rules(definition, self._states.of(definition.id), event, match.subject)
-        request = _request(file, event, refusal, is_alarm=self._is_alarm(match.subject))
+        request = _request(file, event, refusal, is_alarm=refusal is None and self._is_alarm(match.subject))
         if refusal is not None:
             self.executor.skip(request, refusal.reason)
         elif self.executor.submit(request, self._on_end).decision is not Decision.DROP:
@@ -66,10 +66,11 @@ class Decider:
 
     def _is_alarm(self, subject: tuple[str, ...]) -> bool:
         """Return whether the subject is an alarm attribute of a device."""
-        if len(subject) != 3 or subject[0] != "device":
-            return False
-        _, device_id, attribute = subject
-        return any(each.is_alarm(attribute) for each in self._environment.registry.find_devices([device_id]))
+        match subject:
+            case "device", device_id, attribute:
+                found = self._environment.registry.find_devices([device_id])
+                return any(each.is_alarm(attribute) for each in found)
+        return False
 
     def _check_conditions(self, definition: AutomationDefinition) -> Refusal | None:
         if not definition.conditions:

@@ -98,7 +98,7 @@ class MessageProcessor:
         if self._newest.is_outdated(message):
             return
         is_availability = any(
-            each.filter == received.topic and received.topic in each.entity.availability.filters for each in routes
+            each.filter == received.topic and each.entity.availability.reads(received.topic) for each in routes
         )
         self._newest.add(received, is_availability=is_availability)
         for number, (filter_, device, entity) in enumerate(routes):
@@ -112,7 +112,7 @@ class MessageProcessor:
         return Message(received.topic, received.payload, at, is_retained=received.is_retained)
 
     def _take_message(self, message: Message, filter_: str, device: MqttDevice, entity: Entity) -> None:
-        if filter_ in entity.availability.filters:
+        if entity.availability.reads(filter_):
             self.changed.publish_if_changed(device.id, ("state",))
         for change in entity.changes(filter_, message):
             self._take_change(device, entity, change, is_live=not message.is_retained)

@@ -30,9 +30,8 @@ class Availability(Struct, gc=False):
     reported: dict[int, bool] = field(default_factory=dict)
     is_latest_available: bool = False
 
-    @property
-    def filters(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(each.filter for each in self.sources))
+    def reads(self, filter_: str) -> bool:
+        return any(each.filter == filter_ for each in self.sources)
 
     @property
     def is_available(self) -> bool:

@@ -116,7 +116,8 @@ class Entity:
     @property
     def filters(self) -> list[str]:
         """The filters to subscribe to, without duplicates."""
-        return list(dict.fromkeys([*(each.filter for each in self.readers), *sorted(self.availability.filters)]))
+        availability = sorted(each.filter for each in self.availability.sources)
+        return list(dict.fromkeys([*(each.filter for each in self.readers), *availability]))
 
     @property
     def is_controlling(self) -> bool:
@@ -167,7 +168,7 @@ class Entity:
 
         All values form one update, because a message is one observation.
         """
-        if filter_ in self.availability.filters:
+        if self.availability.reads(filter_):
             yield from self._availability_changes(filter_, message)
         merged: Update | None = None
         is_ignored = self.has_old_unit or (self.reports_events and message.is_retained)

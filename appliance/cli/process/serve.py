@@ -114,7 +114,6 @@ async def _start_unless_stopped(hub: Hub, stack: AsyncExitStack, stop: asyncio.E
                 raise
             starting.uncancel()
             return False
-        tasks.cancel()
     return True
 
 

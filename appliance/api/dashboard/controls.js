@@ -82,15 +82,15 @@ export function control(to, command, attributes, { isBare = false } = {}) {
 }
 
 // Whether a value means on, or null if the value is unknown.
-const stateOf = (value) => (value === undefined || value === null ? null : value === "on" || value === true);
+const isValueOn = (value) => (value === undefined || value === null ? null : value === "on" || value === true);
 
 function pairSwitch({ command, value, send, ...more }) {
 	const [on, off] = pairOf(command);
-	return toggle({ ...more, isOn: stateOf(value), onSwitch: (isOn) => send(isOn ? on : off) });
+	return toggle({ ...more, isOn: isValueOn(value), onSwitch: (isOn) => send(isOn ? on : off) });
 }
 
 function booleanSwitch({ value, send, ...more }) {
-	return toggle({ ...more, isOn: stateOf(value), onSwitch: (isOn) => send("set", isOn) });
+	return toggle({ ...more, isOn: isValueOn(value), onSwitch: (isOn) => send("set", isOn) });
 }
 
 // A slider that sends the value on release. Afterwards, the slider shows the device's value again.

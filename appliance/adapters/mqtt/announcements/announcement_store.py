@@ -167,9 +167,10 @@ class AnnouncementStore:
 
     def _is_expected(self, markers: AbstractSet[str], found: Iterable[Announcement]) -> bool:
         expected = self._expected_markers
-        if not expected or not expected.isdisjoint(markers):
-            return bool(expected)
-        return any(marker in expected for each in found for marker in slug_markers_of(each))
+        if not expected:
+            return False
+        slugs = (marker for each in found for marker in slug_markers_of(each))
+        return not expected.isdisjoint(markers) or not expected.isdisjoint(slugs)
 
     def _has_room(self, markers: AbstractSet[str]) -> bool:
         """Return whether a configuration with these markers can be stored at a new topic. Only the first

@@ -61,7 +61,7 @@ def backup(arguments: argparse.Namespace) -> int:
     config, data_dir = paths.find_config(), paths.need_data_dir()
     file = Path(arguments.file)
     check_target(file, data_dir)
-    _check_target(file, config)
+    _check_outside_config(file, config)
     with progress(f"writing {file}"):
         with as_owner(data_dir, config):
             check_store(data_dir)
@@ -155,7 +155,7 @@ def _is_of_the_box(key: str) -> bool:
     return key in OF_THE_BOX or (key.startswith(ADAPTER_PREFIX) and key.endswith(CLIENT_ID_SUFFIX))
 
 
-def _check_target(file: Path, config: Path) -> None:
+def _check_outside_config(file: Path, config: Path) -> None:
     """Raise `StartFailed` if the file is in the configuration folder, because the next backup would contain this
     backup."""
     folder = config_folder(config)

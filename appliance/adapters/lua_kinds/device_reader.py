@@ -87,7 +87,7 @@ ReadEvent = tuple[str, str, Mapping[str, Value]]
 class ReadRow(Struct, frozen=True, kw_only=True):
     """One device of a list.
 
-    - `attributes`: None if the row has no such field. The value of an unreadable attribute is None.
+    - `attributes`: None if the row has no such field. Unreadable attributes have the value None.
     - `seen`: all other fields, or None if the row contains only attributes of a known device.
     """
 

@@ -76,6 +76,7 @@ class Engine:
         self._index = TriggerIndex(self._registry)
         self._files: dict[str, LoadedFile[AutomationDefinition]] = {}
         self.is_stopping = False
+        self._is_armed = False
         self._arming = asyncio.Lock()
         self._undispatched: deque[tuple[ActiveTrigger, events.Event]] = deque()
         self._tasks = Tasks()
@@ -135,7 +136,8 @@ class Engine:
 
     async def arm(self) -> None:
         """Activate the triggers of new and changed files, and stop the triggers of deleted files, unless the hub is
-        stopping. Unchanged triggers keep their waits and schedules.
+        stopping. Unchanged triggers keep their waits and schedules. If this first happens at the end of safe mode,
+        alarms and triggers with `at_start` then fire for values that changed before.
 
         The loop runs other tasks in between. An event then fires either all old or all new triggers of an automation.
         """
@@ -159,6 +161,9 @@ class Engine:
         if is_complete:
             self._states.remove_others(files)
         self._environment.timers.recheck()
+        if not self._is_armed:
+            self._is_armed = True
+            yield from self._registry.repeat_doubtful()
 
     def _replace(self, id_: str, file: LoadedFile[AutomationDefinition] | None) -> None:
         """Use this file for the automation from now on. Without a file, delete the automation."""
@@ -221,6 +226,9 @@ class Engine:
         self._waits.stop(active)
 
     def _on_event(self, event: events.Event) -> None:
+        if not self._is_armed:
+            self._keep_for_arming(event)
+            return
         if isinstance(event, events.AttributesFirstReported):
             self._resume_waits(event.device, event.attributes)
             return
@@ -237,6 +245,13 @@ class Engine:
             return
         for active in found:
             self._dispatch_safely(active, event)
+
+    def _keep_for_arming(self, event: events.Event) -> None:
+        """Remember the attributes that change in safe mode."""
+        if isinstance(event, events.DeviceStateChanged):
+            self._registry.doubt(event.device.id, event.changed)
+        elif isinstance(event, events.DoubtfulValuesRepeated):
+            self._registry.doubt(event.device.id, event.attributes)
 
     async def _dispatch_later(self) -> None:
         await in_steps(self._environment.clock, self._dispatch_waiting())

@@ -58,7 +58,8 @@ class AttributesFirstReported(Event, frozen=True, kw_only=True):
 
 class DoubtfulValuesRepeated(Event, frozen=True, kw_only=True):
     """After a power cut or a kill, the device reports the stored values of these attributes. In between, the values
-    may have changed and changed back. Internal."""
+    may have changed and changed back. After safe mode, this event repeats values that changed during safe mode.
+    Internal."""
 
     device: Device
     attributes: frozenset[str]

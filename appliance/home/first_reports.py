@@ -50,7 +50,7 @@ class _Missing(Struct):
     - `unobserved`: the device has not sent them since the hub's start.
     - `unreported`: no report has contained them, not even with the stored value.
     - `doubtful`: the stored value may be older than the last value before the hub's start, and the device has not
-      sent a value since.
+      sent a value since; or the value changed while no automation could run.
     """
 
     unobserved: frozenset[str]
@@ -72,6 +72,22 @@ class FirstReports:
         names = frozenset(attributes)
         before = self._doubtful_if_restored.pop(device_id, NO_ATTRIBUTES)
         self._missing[device_id] = _Missing(names, names, names - {"state"} if are_doubtful else names & before)
+
+    def doubt(self, device_id: str, attributes: frozenset[str]) -> None:
+        """Make these attributes doubtful until the device sends them again, or `settle` returns them."""
+        missing = self._missing.setdefault(device_id, _Missing(NO_ATTRIBUTES, NO_ATTRIBUTES, NO_ATTRIBUTES))
+        missing.doubtful |= attributes - {"state"}
+
+    def settle(self, device: Device) -> frozenset[str]:
+        """End the doubt about the present values that the device has sent since the hub's start. Return their
+        attributes."""
+        missing = self._missing.get(device.id)
+        if missing is None:
+            return NO_ATTRIBUTES
+        sent = (missing.doubtful - missing.unobserved).intersection(device.attributes)
+        missing.doubtful -= sent
+        self._forget_complete(device.id, missing)
+        return sent
 
     def forget(self, device_id: str, *, is_kept: bool = False) -> None:
         """Forget a removed device. If `is_kept` is true, its values remain stored, and doubtful values remain
@@ -113,6 +129,9 @@ class FirstReports:
         missing.unobserved -= sent.observed
         missing.unreported -= first
         missing.doubtful -= doubtful
-        if not missing.unobserved and not missing.doubtful:
-            del self._missing[before.id]
+        self._forget_complete(before.id, missing)
         return Noted(first, baseline - sent.pushed, doubtful)
+
+    def _forget_complete(self, device_id: str, missing: _Missing) -> None:
+        if not missing.unobserved and not missing.doubtful:
+            del self._missing[device_id]

@@ -225,8 +225,20 @@ class Registry:
             self._restore(device, is_doubtful=are_doubtful)
 
     def list_doubtful(self) -> dict[str, list[str]]:
-        """Return the attributes, by device, whose stored value may be outdated since a power cut or a kill."""
+        """Return the attributes, by device, whose stored value may be outdated since a power cut or a kill, or whose
+        value changed while no automation could run."""
         return self._first_reports.list_doubtful()
+
+    def doubt(self, device_id: str, attributes: frozenset[str]) -> None:
+        """Make the values of these attributes doubtful, because no automation could react to their change."""
+        self._first_reports.doubt(device_id, attributes)
+
+    def repeat_doubtful(self) -> Iterator[None]:
+        """Publish the doubtful values that devices have sent since the hub's start, one device per step."""
+        for device in map(self._devices.get, [*self._devices]):
+            if device is not None and (sent := self._first_reports.settle(device)):
+                self._bus.publish(events.DoubtfulValuesRepeated(device=device, attributes=sent))
+            yield
 
     def restore_section(self, devices: Iterable[Device]) -> Iterator[None]:
         """Restore the stored devices of a section that starts while the hub runs, and publish them, one per step."""

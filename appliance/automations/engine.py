@@ -77,6 +77,7 @@ class Engine:
         self._files: dict[str, LoadedFile[AutomationDefinition]] = {}
         self.is_stopping = False
         self._is_armed = False
+        self._first_reports: dict[str, frozenset[str]] = {}
         self._arming = asyncio.Lock()
         self._undispatched: deque[tuple[ActiveTrigger, events.Event]] = deque()
         self._tasks = Tasks()
@@ -163,7 +164,7 @@ class Engine:
         self._environment.timers.recheck()
         if not self._is_armed:
             self._is_armed = True
-            yield from self._registry.repeat_doubtful()
+            yield from self._catch_up()
 
     def _replace(self, id_: str, file: LoadedFile[AutomationDefinition] | None) -> None:
         """Use this file for the automation from now on. Without a file, delete the automation."""
@@ -246,9 +247,21 @@ class Engine:
         for active in found:
             self._dispatch_safely(active, event)
 
+    def _catch_up(self) -> Iterator[None]:
+        """Resume the waits of devices that reported in safe mode, and repeat the changes, one device per step."""
+        reports, self._first_reports = self._first_reports, {}
+        for id_, attributes in reports.items():
+            for device in self._registry.find_devices([id_]):
+                self._resume_waits(device, attributes)
+            yield
+        yield from self._registry.repeat_doubtful()
+
     def _keep_for_arming(self, event: events.Event) -> None:
-        """Remember the attributes that change in safe mode."""
-        if isinstance(event, events.DeviceStateChanged):
+        """Remember the attributes that a device reports first, or that change, in safe mode."""
+        if isinstance(event, events.AttributesFirstReported):
+            id_ = event.device.id
+            self._first_reports[id_] = self._first_reports.get(id_, frozenset()) | event.attributes
+        elif isinstance(event, events.DeviceStateChanged):
             self._registry.doubt(event.device.id, event.changed)
         elif isinstance(event, events.DoubtfulValuesRepeated):
             self._registry.doubt(event.device.id, event.attributes)

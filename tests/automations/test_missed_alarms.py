@@ -1,7 +1,8 @@
-"""Alarms that begin while no automation can run, because the hub is in safe mode."""
+"""Alarms and waits while no automation can run, because the hub is in safe mode."""
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -86,3 +87,28 @@ async def test_an_alarm_that_was_doubtful_at_the_start_of_safe_mode_fires_after_
         await it.reload(automation(SMOKE))
         await it.drain()
         assert it.fired == ["a"] and "late_secs" in it.events[0]
+
+
+@pytest.mark.parametrize(
+    ("reports", "fires_after"),
+    [(["open"], [0, 1]), (["open", GAP], [0, 1]), (["open", "closed"], [0, 0]), (["closed"], [0, 0])],
+)
+async def test_a_wait_from_before_safe_mode_continues_after_it(
+    reports: list[Any], fires_after: list[int], tmp_path: Path
+) -> None:
+    waiting, card = trigger_of(VALUE, equals="open", duration_secs=60), Card()
+    async with bench(tmp_path, automation(waiting), card=card) as it:
+        observe(it, VALUE, "closed")
+        observe(it, VALUE, "open")
+        await it.pass_by(10)
+    safe_mode, start = begin_safe_mode(CRASHES), NOW + timedelta(seconds=20)
+    async with bench(tmp_path, automation(waiting), card=card, start=start, safe_mode=safe_mode) as it:
+        for each in reports:
+            observe(it, VALUE, each)
+        await it.pass_by(10)
+        await it.reload(automation(waiting))
+        fired = []
+        for secs in (29, 2):
+            await it.pass_by(secs)
+            fired.append(len(it.fired))
+        assert fired == fires_after

@@ -74,6 +74,9 @@ class _Protocol(ResponseHandler):
     _head: bytearray | None = None
     """The incomplete head of the next response, or None while a body is received."""
 
+    _queue: Any = None
+    """The queue of the WebSocket's messages, or None before the upgrade and after the end."""
+
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Limit the bytes per iteration of the event loop."""
         cast("Any", transport).max_size = PARSED_BYTES
@@ -83,14 +86,19 @@ class _Protocol(ResponseHandler):
         self._head, self._received = bytearray(), 0
         super().set_response_params(**params)
 
+    def set_parser(self, parser: Any, payload: Any, data_received_cb: Callable[[], None] | None = None) -> None:
+        """Begin a WebSocket, whose messages are counted."""
+        self._queue = payload
+        super().set_parser(parser, payload, data_received_cb)
+
     def data_received(self, data: bytes) -> None:
+        if self._queue is not None:
+            self._receive_frames(self._queue, data)
+            return
         self._received += len(data)
         data = data if self._head is None else self._take_heads(self._head + data)
         for start in range(0, len(data), PARSED_BYTES):
-            before = self._count_unread()
             super().data_received(data[start : start + PARSED_BYTES])
-            if self._queue is not None:
-                self._add_unfinished(min(PARSED_BYTES, len(data) - start), before)
             if len(self._buffer) > MAX_WAITING_RESPONSES:
                 self.abort()
                 return
@@ -99,31 +107,30 @@ class _Protocol(ResponseHandler):
         if not self._upgraded:
             self._check_framing()
 
+    def _receive_frames(self, queue: Any, data: bytes) -> None:
+        """Parse and count the bytes of a WebSocket. Beyond the limit, close the connection."""
+        waiting = queue._buffer  # noqa: SLF001
+        for start in range(0, len(data), PARSED_BYTES):
+            piece, before = data[start : start + PARSED_BYTES], len(waiting)
+            super().data_received(piece)
+            if self._payload_parser_failed:
+                self._queue = None  # aiohttp drops all further bytes
+                return
+            # a complete message begins a new count, but a ping between its parts does not
+            new = [frame.type for frame, _ in itertools.islice(waiting, before, None)]
+            self._unfinished = self._unfinished + len(piece) if _WHOLE.isdisjoint(new) else 0
+            self.note_read(self._in_use)
+            if self._unread.is_exceeded:
+                code = aiohttp.WSCloseCode.MESSAGE_TOO_BIG
+                queue.set_exception(aiohttp.WebSocketError(code, "the messages of all connections are too large"))
+                self.abort()
+                return
+
     def connection_lost(self, exc: BaseException | None) -> None:
         self._unread.held -= self._held
         self._held = self._unfinished = 0
+        self._queue = None
         super().connection_lost(exc)
-
-    @property
-    def _queue(self) -> Any:
-        """The queue of the WebSocket's messages, or None before the upgrade."""
-        return None if cast("Any", self._payload_parser) is None else self._payload
-
-    def _count_unread(self) -> int:
-        """Return the number of WebSocket messages that are waiting for the reader."""
-        return 0 if self._queue is None else len(self._queue._buffer)  # noqa: SLF001
-
-    def _add_unfinished(self, size: int, before: int) -> None:
-        """Count these received bytes of a WebSocket. A complete message begins a new count, but a ping between its
-        parts does not. Beyond the limit, close the connection."""
-        new = itertools.islice(self._queue._buffer, before, None)  # noqa: SLF001
-        is_complete = any(frame.type in _WHOLE for frame, _ in new)
-        self._unfinished = 0 if is_complete else self._unfinished + size
-        self.note_read(self._in_use)
-        if self._unread.is_exceeded:
-            code = aiohttp.WSCloseCode.MESSAGE_TOO_BIG
-            self._queue.set_exception(aiohttp.WebSocketError(code, "the messages of all connections are too large"))
-            self.abort()
 
     def note_read(self, in_use: int) -> None:
         """Count the messages again. `in_use` is the size of the message that the reader is processing."""

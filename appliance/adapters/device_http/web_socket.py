@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import aiohttp
 import orjson
@@ -28,6 +28,7 @@ DecodeMessage = Callable[[bytes | str, str], Any]
 
 _TEXT, _BINARY = aiohttp.WSMsgType.TEXT, aiohttp.WSMsgType.BINARY
 _PING, _ERROR = aiohttp.WSMsgType.PING, aiohttp.WSMsgType.ERROR
+_ENDS = (aiohttp.WSMsgType.CLOSE, aiohttp.WSMsgType.CLOSING, aiohttp.WSMsgType.CLOSED)
 
 
 class Messages(AsyncIterator[Any]):
@@ -97,12 +98,14 @@ class PromptSocket(aiohttp.ClientWebSocketResponse[Literal[True]]):
         else:
             self._heartbeat_when = self._loop.time() + self._heartbeat
 
-    async def receive(self, timeout: float | None = None) -> Any:
+    async def __anext__(self) -> Any:
         """Return the next message. It counts as unread until the next call."""
-        protocol = cast("Any", self._reader)._protocol  # noqa: SLF001
+        protocol: Any = self._reader._protocol  # noqa: SLF001
         protocol.note_read(0)
-        message = await super().receive(timeout)
-        if message.type in (_TEXT, _BINARY):
+        message = await self.receive()
+        if message.type in _ENDS:
+            raise StopAsyncIteration
+        if message.type is _TEXT or message.type is _BINARY:
             protocol.note_read(len(message.data))
         return message
 

@@ -341,7 +341,7 @@ class Hub:
             bus=self.bus,
             send=self.dispatcher.send,
             scenes=lambda: {scene.id: scene.name for scene in self.scenes.catalog.list_definitions()},
-            run_scene=self.scenes.execute,
+            run_scene=partial(self.scenes.execute, client=f"broker {name}"),
             automations=self.automations.list_switches,
             revision=lambda: (self.scenes.catalog.revision, self.automations.revision),
             switch=lambda id_, is_enabled: self.automations.switch(id_, is_enabled=is_enabled),

@@ -81,10 +81,11 @@ class Scenes(ExecutableFiles[Scene]):
     async def __aexit__(self, *_: object) -> None:
         await self.executor.__aexit__()
 
-    def execute(self, id_: str, chain: tuple[str, ...] = ()) -> Execution:
+    def execute(self, id_: str, chain: tuple[str, ...] = (), client: str = "") -> Execution:
         """Start, queue, or drop the scene according to its mode. Return at once.
 
-        `chain` contains the labels of the executions that caused this execution.
+        `chain` contains the labels of the executions that caused this execution. `client` is the key or the broker
+        whose client started it.
         """
         file = self.catalog.get(id_)
         mode = file.definition.mode
@@ -97,6 +98,7 @@ class Scenes(ExecutableFiles[Scene]):
                 mode=mode,
                 is_waited_for=True,
                 chain=chain,
+                client=client,
             )
         )
 

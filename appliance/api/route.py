@@ -43,6 +43,11 @@ class Call(Struct, kw_only=True):  # not frozen, because that would double the c
     principal: Principal | None
     recheck: Callable[[], None]
 
+    @property
+    def key_id(self) -> str:
+        """Return the id of the request's key, or an empty text on public routes."""
+        return "" if self.principal is None else self.principal.key_id
+
     async def read_body(self) -> Any:
         """Return the request's body, checked by the route."""
         assert self.route.body is not None

@@ -159,9 +159,10 @@ class Automations(ExecutableFiles[AutomationDefinition]):
             self.executor.skip_waiting(id_, DISABLED.reason)
         return self.view(id_)
 
-    async def run_by_hand(self, id_: str, event: Mapping[str, Value]) -> ExecutionEntry:
-        """Run the automation with this event if its conditions hold. Return after the run has ended."""
-        return await self._decider.run_by_hand(self.catalog.get(id_), event)
+    async def run_by_hand(self, id_: str, event: Mapping[str, Value], client: str = "") -> ExecutionEntry:
+        """Run the automation with this event if its conditions hold. Return after the run has ended. `client` is the
+        key whose client started it."""
+        return await self._decider.run_by_hand(self.catalog.get(id_), event, client)
 
     async def validate(self, id_: str) -> View:
         """Check the automation's file on disk. Raise `ConfigFailed` with the file's faults."""

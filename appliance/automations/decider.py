@@ -53,11 +53,13 @@ class Decider:
         elif self.executor.submit(request, self._on_end).decision is not Decision.DROP:
             self._brake.note_execution(definition.id, match.subject)
 
-    async def run_by_hand(self, file: LoadedFile[AutomationDefinition], event: TriggerEvent) -> ExecutionEntry:
+    async def run_by_hand(
+        self, file: LoadedFile[AutomationDefinition], event: TriggerEvent, client: str = ""
+    ) -> ExecutionEntry:
         """Run the automation if its conditions hold, and wait until it ends. Ignore the automation's mode, policy,
         and switch."""
         refusal = self._check_conditions(file.definition)
-        request = _request(file, event, refusal, by_hand=True)
+        request = _request(file, event, refusal, by_hand=True, client=client)
         if refusal is None:
             execution = self.executor.submit(request, self._on_end)
             self._brake.note_execution(file.definition.id, ())  # the effects of this run have no other cause
@@ -136,6 +138,7 @@ def _request(
     *,
     by_hand: bool = False,
     is_alarm: bool = False,
+    client: str = "",
 ) -> ExecutionRequest:
     definition = file.definition
     return ExecutionRequest(
@@ -148,5 +151,6 @@ def _request(
         by_hand=by_hand,
         is_waited_for=by_hand,
         is_alarm=is_alarm,
+        client=client,
         steps=_trace_conditions(definition, refusal),
     )

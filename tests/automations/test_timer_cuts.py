@@ -23,7 +23,6 @@ from appliance.automations.safe_mode import SafeMode
 from appliance.clock import Clock
 from appliance.errors import StoreFailed
 from appliance.lua.running.context import Context
-from appliance.lua.running.lua_run import Priority
 from tests.automations.homes import NOW
 from tests.fakes.automations import Card, Play, Stage, automation, bench
 from tests.fakes.clock import BusyClock
@@ -105,7 +104,7 @@ class Acting(Stage):
         self._look = look
         self._acts: set[asyncio.Task[None]] = set()
 
-    def begin(self, source: Any, context: Any, event: Mapping[str, Any], *, name: str, **given: Priority) -> Play:
+    def begin(self, source: Any, context: Any, event: Mapping[str, Any], *, name: str, **given: Any) -> Play:
         play = super().begin(source, context, event, name=name, **given)
         context = Context(Clock(), "automation", name.partition(":")[2], {"act": self._act})
         self._acts.add(asyncio.get_running_loop().create_task(self._play(play, context)))

@@ -13,7 +13,6 @@ import pytest
 from appliance.automations.engine import MAX_DISPATCHED_AT_ONCE
 from appliance.home.events import DeviceEvent
 from appliance.home.values import Value
-from appliance.lua.running.lua_run import Priority
 from tests.fakes.automations import LAMP, Card, Play, Stage, automation, bench
 
 OTHER = "desk:light:1"
@@ -205,7 +204,7 @@ async def test_waits_of_version_0_1_are_read(tmp_path: Path) -> None:
 
 async def test_a_fired_wait_is_deleted_from_the_card_before_its_execution_acts(tmp_path: Path) -> None:
     class Looking(Stage):
-        def begin(self, source: Any, context: Any, event: Any, *, name: str, **given: Priority) -> Play:
+        def begin(self, source: Any, context: Any, event: Any, *, name: str, **given: Any) -> Play:
             self.card_then = dict(card.values.get("automation/a", {}))
             return super().begin(source, context, event, name=name, **given)
 

@@ -110,6 +110,7 @@ class Stage:
         *,
         name: str,
         priority: Priority = Priority.NORMAL,
+        client: str = "",
     ) -> Play:
         play = Play(name, source, event)
         if play.name in self.breaks:

@@ -112,8 +112,9 @@ def start(
     *,
     name: str,
     priority: Priority = Priority.NORMAL,
+    client: str = "",
 ) -> Started:
-    return Started(pool.begin(source, calls, event, name=name, priority=priority))
+    return Started(pool.begin(source, calls, event, name=name, priority=priority, client=client))
 
 
 async def ended(execution: Started) -> None:

@@ -14,7 +14,6 @@ from typing import Any, cast
 import pytest
 
 from appliance.errors import ScriptFailed
-from appliance.lua.running.lua_run import Priority
 from appliance.lua.running.worker_pool import WorkerPool
 from tests.fakes.automations import Bench, Play, Stage, automation, bench
 from tests.fakes.patience import until
@@ -53,7 +52,7 @@ class LuaStage(Stage):
         self._pool = pool
         self._dice = dice
 
-    def begin(self, source: Any, context: Any, event: Mapping[str, Any], *, name: str, **given: Priority) -> Play:
+    def begin(self, source: Any, context: Any, event: Mapping[str, Any], *, name: str, **given: Any) -> Play:
         notes = Notes(lambda *_: asyncio.sleep(self._dice.random() / 100))
         body = scene(self._dice.choice(self.bodies))
         return cast("Play", self._pool.begin(body, notes, event, name=name, **given))

@@ -26,6 +26,7 @@ from appliance.lua.running.worker import (
     RESERVED_FOR_ALARMS,
 )
 from appliance.lua.running.worker_pool import WorkerPool
+from appliance.lua.text.source import Source
 from tests.fakes.patience import until
 from tests.lua.bench import TRIVIAL, Notes, Started, ended, file, open_pool, run, scene, start
 
@@ -176,6 +177,26 @@ async def test_executions_that_clients_start_at_once_leave_memory_for_others() -
     refused = [str(each) for each in ends if each is not None]
     message = "scene:x did not start, because the running executions use half of the memory for Lua"
     assert 0 < len(refused) < len(ends) and all(message in each for each in refused)
+
+
+async def test_endless_executions_delay_neither_other_files_nor_other_clients() -> None:
+    notes, others = Notes(), Notes()
+    endless = scene("print('on') while true do end")
+    async with open_pool() as pool:
+
+        def begin(source: Source, calls: Notes, name: str, client: str) -> Started:
+            return start(pool, source, calls, name=name, priority=Priority.CLIENT, client=client)
+
+        every = [begin(endless, notes, "scene:x", "a") for _ in range(20)]
+        await until(lambda: len(notes.printed) > 0)
+        await ended(begin(scene(TRIVIAL), others, "scene:y", "a"))
+        every += [begin(endless, notes, f"scene:{number}", "a") for number in range(20)]
+        await until(lambda: len(notes.printed) > 8)
+        await ended(begin(scene(TRIVIAL), others, "scene:z", "b"))
+        assert len(others.asked) == 2 and len(notes.printed) < len(every)
+        for each in every:
+            each.lua.cancel()
+        await asyncio.gather(*(each.end() for each in every))
 
 
 async def test_a_replaced_execution_that_waits_for_a_call_keeps_its_place() -> None:

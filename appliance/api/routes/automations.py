@@ -72,7 +72,8 @@ class AutomationsApi(ApiResource):
         """Run the automation now if its conditions hold, even if it is off. Ignore its mode and cooldown."""
         self.hub.automations.view(automation_id)
         stated = (await call.read_body())["trigger_payload"]
-        ending = await self.hub.automations.run_by_hand(automation_id, MANUAL if stated is None else stated)
+        event = MANUAL if stated is None else stated
+        ending = await self.hub.automations.run_by_hand(automation_id, event, call.key_id)
         if ending.status in (ExecutionStatus.OK, ExecutionStatus.SKIPPED):
             return ending
         return json_response(failed_execution_body(f"automation '{automation_id}'", ending), 400)

@@ -34,7 +34,7 @@ class ScenesApi(ApiResource):
     @route("POST", "/scenes/<scene_id>/execute", Role.WRITE, schemas.EXECUTED, statuses=(200, 202, 400, 423))
     async def execute(self, call: Call, scene_id: str) -> object:
         """Run the scene and return the result of each of its commands, in call order."""
-        execution = self.hub.scenes.execute(scene_id)
+        execution = self.hub.scenes.execute(scene_id, client=call.key_id)
         if execution.decision is Decision.QUEUE:
             return json_response({"status": "queued", "results": []}, 202)
         ending = await asyncio.shield(execution.ended)

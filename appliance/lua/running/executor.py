@@ -60,6 +60,7 @@ class ExecutionRequest(Struct, frozen=True, kw_only=True):
     - `by_hand`: whether to start regardless of the mode. The mode does not count a run that was started by hand.
     - `is_waited_for`: whether a caller waits for the result, so that the run skips the queue for room in the worker.
     - `is_alarm`: whether an alarm attribute of a device caused the request.
+    - `client`: the key or the broker whose client made the request, if a client made it.
     - `chain`: the labels of the executions that led to the request.
     - `steps`: the first steps of the trace.
     """
@@ -73,6 +74,7 @@ class ExecutionRequest(Struct, frozen=True, kw_only=True):
     by_hand: bool = False
     is_waited_for: bool = False
     is_alarm: bool = False
+    client: str = ""
     chain: tuple[str, ...] = ()
     steps: tuple[Mapping[str, Any], ...] = ()
 
@@ -298,6 +300,7 @@ class Executor:
                 request.event,
                 name=request.label,
                 priority=request.priority,
+                client=request.client,
             )
             if self._unfinished is not None:
                 self._unfinished.begin(execution.id, request.kind, request.id, execution.at)

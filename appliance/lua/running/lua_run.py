@@ -55,7 +55,7 @@ class Priority(Enum):
     NORMAL = "after the runs that wait already"
     ALARM = "before others, because an alarm caused the run"
     NESTED = "at once, because the run takes the place of an execution that waits for it"
-    CLIENT = "only while the worker has enough memory, because a client started the run"
+    CLIENT = "only while the worker has enough memory, and fairly among clients, because a client started the run"
 
 
 class _Call(Struct, frozen=True):
@@ -94,7 +94,7 @@ class LuaRun:
     automation. Other runs describe a file, compile it, or call a kind's function.
 
     Log lines and messages contain `name`. `kind` is the frame that begins the run. `event` is the last part of this
-    frame: JSON for EXECUTE and CALL.
+    frame: JSON for EXECUTE and CALL. `client` is the client that started the run, with `Priority.CLIENT`.
 
     - `queued_secs`: the time until the worker received the file.
     - `number`: identifies the run in its worker; 0 without a worker.
@@ -117,9 +117,11 @@ class LuaRun:
         settings: RunSettings,
         *,
         priority: Priority = Priority.NORMAL,
+        client: str = "",
     ) -> None:
         self.name = name
         self.priority = priority
+        self.client = client
         self.queued_secs = 0.0
         self._submitted_at = settings.machine.monotonic()
         self.kind = kind

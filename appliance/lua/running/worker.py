@@ -8,6 +8,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from typing import Any, cast
 
+from appliance.lua.running.client_queue import ClientQueue, Unsent
 from appliance.lua.running.lua_run import LuaRun, Priority
 from appliance.lua.running.run_limits import DEADLINE_GRACE_SECS, RunSettings
 from appliance.lua.running.worker_process import WorkerProcess
@@ -66,9 +67,6 @@ HALF_USED = "the running executions use half of the memory for Lua"
 
 log = logging.getLogger("lua")
 
-_Unsent = tuple[LuaRun, FrameKind, tuple[bytes, ...]]
-"""A run, and the kind and parts of its next frame."""
-
 
 class Worker(asyncio.BufferedProtocol):
     """One worker process, from its start to its end.
@@ -112,11 +110,11 @@ class Worker(asyncio.BufferedProtocol):
         self._runs: dict[int, LuaRun] = {}
         self._running: set[LuaRun] = set()
         self._begun: set[LuaRun] = set()
-        self._others: deque[_Unsent] = deque()
-        self._unbegun: deque[_Unsent] = deque()
-        self._alarms: deque[_Unsent] = deque()
-        self._by_clients: deque[_Unsent] = deque()
-        self._queues = {
+        self._others: deque[Unsent] = deque()
+        self._unbegun: deque[Unsent] = deque()
+        self._alarms: deque[Unsent] = deque()
+        self._by_clients = ClientQueue()
+        self._queues: dict[Priority, deque[Unsent] | ClientQueue] = {
             Priority.NORMAL: self._unbegun,
             Priority.ALARM: self._alarms,
             Priority.NESTED: self._others,
@@ -296,13 +294,14 @@ class Worker(asyncio.BufferedProtocol):
                 if kind is not FrameKind.ANSWER and self.is_usable:
                     run.note_begun()
 
-    def _choose(self) -> deque[_Unsent]:
+    def _choose(self) -> deque[Unsent]:
         """Return the queue whose first frame is sent next."""
         unbegun, max_begun = self._alarms, MAX_BEGUN + RESERVED_FOR_ALARMS
         if not unbegun:
             unbegun, max_begun = self._unbegun, MAX_BEGUN
-            if self._may_begin_client() and (not unbegun or self._by_clients[0][0].number < unbegun[0][0].number):
-                unbegun = self._by_clients
+            by_client = self._find_client()
+            if by_client and (not unbegun or by_client[0][0].number < unbegun[0][0].number):
+                unbegun = by_client
         may_begin = unbegun and not self._has_begun(max_begun)
         if unbegun and not may_begin:
             self._warn_once()
@@ -313,25 +312,25 @@ class Worker(asyncio.BufferedProtocol):
         self._changed.set()
         return unbegun
 
-    def _may_begin_client(self) -> bool:
-        """Return whether the next run that a client started may begin. End these runs if the worker already uses half
-        of its memory.
+    def _find_client(self) -> deque[Unsent]:
+        """Return a queue that begins with the next run of a client, or an empty queue if no such run may begin now.
+        End these runs if the worker already uses half of its memory.
 
-        The memory of a computing run is unknown. Even if all of them reach their limit, half of the worker's memory
-        remains for other runs.
+        The memory of a computing run is unknown, so it counts as if the run reached its limit.
         """
         if not self._by_clients:
-            return False
-        computing = sum(each.priority is Priority.CLIENT for each in self._running)
+            return deque()
+        computing = [each for each in self._running if each.priority is Priority.CLIENT]
         if computing:
-            used = self._resident_bytes() + (computing + 1) * self._settings.limits.max_memory
-            return 2 * used <= self._max_resident_bytes()
+            places = len(computing) + 1
+            used = self._resident_bytes() + places * self._settings.limits.max_memory
+            share = max(used / self._max_resident_bytes(), places / MAX_RUNNING)
+            return self._by_clients.find_next(computing, share)
         if self.is_half_used:
-            while self._by_clients:
-                run, *_ = self._by_clients.popleft()
+            for run, *_ in self._by_clients.take_all():
                 run.lose(f"{run.name} did not start, because {HALF_USED}; cancel some, or try again later")
                 self.leave(run)
-        return bool(self._by_clients)
+        return self._by_clients.find_next((), 0.0)
 
     def _has_begun(self, count: int) -> bool:
         """Return whether `count` scenes and automations that do not sleep have begun."""

@@ -168,11 +168,12 @@ class WorkerPool:
         *,
         name: str,
         priority: Priority = Priority.NORMAL,
+        client: str = "",
     ) -> LuaRun:
         """Begin a run in a worker: the file's top-level code, then `execute(ctx)` or `execute(ctx, event)`. Then
         await the run's `finish`."""
         given = b"" if event is None else to_bytes(event)
-        return self._begin(FrameKind.EXECUTE, source, given, calls, name, priority=priority)
+        return self._begin(FrameKind.EXECUTE, source, given, calls, name, priority=priority, client=client)
 
     def has_room(self, *, is_alarm: bool) -> bool:
         """Return whether only a few runs of scenes and automations would begin before a new run."""
@@ -203,10 +204,11 @@ class WorkerPool:
         limits: RunLimits | None = None,
         *,
         priority: Priority = Priority.NORMAL,
+        client: str = "",
     ) -> LuaRun:
         """Begin a run, by default with the limits of the pool."""
         settings = self._settings if limits is None else replace(self._settings, limits=limits)
-        run = LuaRun(name, kind, source, given, calls, settings, priority=priority)
+        run = LuaRun(name, kind, source, given, calls, settings, priority=priority, client=client)
         if self._is_closing:
             run.cancel()
         else:

@@ -118,7 +118,7 @@ class Scenes(ExecutableFiles[Scene]):
             raise Invalid(f"ctx:run_scene: {because}")
         self._waits.append(wait)
         try:
-            return await asyncio.shield(execution.ended)
+            return await execution.result()
         except asyncio.CancelledError:
             self.executor.cancel(execution, CANCELLED)
             raise

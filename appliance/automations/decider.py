@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
@@ -63,7 +62,7 @@ class Decider:
         if refusal is None:
             execution = self.executor.submit(request, self._on_end)
             self._brake.note_execution(file.definition.id, ())  # the effects of this run have no other cause
-            return await asyncio.shield(execution.ended)
+            return await execution.result()
         return self.executor.skip(request, refusal.reason)
 
     def _is_alarm(self, subject: tuple[str, ...]) -> bool:

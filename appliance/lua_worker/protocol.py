@@ -49,9 +49,10 @@ class FrameKind(IntEnum):
     FAILED = 21  # message, position, the missing name of a lookup
     PONG = 22  # MEMORY_USE, position, CPU_SECS of each computing run
     LOST = 23  # a sentence; never sent, but used as the last frame if the worker has ended
+    REFUSED = 24  # a sentence; never sent, but used as the last frame if the worker has no memory for the run
 
 
-LAST = frozenset({FrameKind.DONE, FrameKind.STOPPED, FrameKind.FAILED, FrameKind.LOST})
+LAST = frozenset({FrameKind.DONE, FrameKind.STOPPED, FrameKind.FAILED, FrameKind.LOST, FrameKind.REFUSED})
 """The kinds of a run's last frame."""
 
 _KINDS = {int(kind): kind for kind in FrameKind}

@@ -243,6 +243,17 @@ async def test_executions_by_hand_are_refused_before_others_lack_memory(tmp_path
         assert len(it.fired) == MAX_BY_CLIENTS + 3
 
 
+async def test_a_start_by_a_client_without_room_in_the_worker_is_busy(tmp_path: Path) -> None:
+    async with bench(tmp_path, automation()) as it:
+        await hold(it)
+        running = asyncio.ensure_future(by_hand(it))
+        await it.drain()
+        it.stage.plays[0].end(Busy("there is no room"))
+        with pytest.raises(Busy, match="automation 'a' did not start, because there is no room; cancel some"):
+            await running
+        assert it.outcomes()[-1][0] == "dropped"
+
+
 async def test_an_execution_may_always_start_a_scene(tmp_path: Path) -> None:
     source, mode = Source(name="s.lua", text=b""), Mode(type=ModeType.PARALLEL, max=8)
     async with bench(tmp_path, automation()) as it:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import orjson
 
 from appliance.api import schemas
@@ -37,7 +35,7 @@ class ScenesApi(ApiResource):
         execution = self.hub.scenes.execute(scene_id, client=call.key_id)
         if execution.decision is Decision.QUEUE:
             return json_response({"status": "queued", "results": []}, 202)
-        ending = await asyncio.shield(execution.ended)
+        ending = await execution.result()
         if ending.status is ExecutionStatus.DROPPED:
             raise DroppedByMode(f"scene '{scene_id}' did not run; {ending.error}")
         if ending.status is ExecutionStatus.OK:

@@ -148,6 +148,15 @@ class Execution:
         self.began = 0.0
         self.unended_before = 0
         self.end_because = STOPPED
+        self.refusal: Busy | None = None
+
+    async def result(self) -> ExecutionEntry:
+        """Wait until the execution has ended, and return its result. Raise `Busy` if a client started the execution,
+        but the worker had no memory for it."""
+        entry = await asyncio.shield(self.ended)
+        if self.refusal is not None:
+            raise self.refusal
+        return entry
 
     def view(self, *, is_admitted: bool) -> ExecutionView:
         request, lua = self.request, self.lua
@@ -240,7 +249,7 @@ class Executor:
             why = HALF_USED
         else:
             return
-        raise Busy(f"{request.kind} '{request.id}' did not start, because {why}; cancel some, or try again later")
+        raise _busy(request, why)
 
     def _reserve(
         self, execution: Execution, admitted: Collection[Execution], waiting: Collection[Execution]
@@ -317,6 +326,9 @@ class Executor:
         failure = await lua.finish()
         if failure is None:
             self.finish(execution, ExecutionStatus.OK, None)
+        elif isinstance(failure, Busy):
+            execution.refusal = _busy(execution.request, str(failure))
+            self.finish(execution, ExecutionStatus.DROPPED, str(execution.refusal))
         elif isinstance(failure, ExecutionCancelled):
             self.finish(execution, ExecutionStatus.CANCELLED, execution.end_because)
         else:
@@ -511,3 +523,7 @@ def cancel_execution(executors: Iterable[Executor], execution_id: str) -> None:
     """Cancel the execution. Raise `NotFound` if the execution is neither running nor waiting."""
     if not any(executor.cancel_execution(execution_id) for executor in executors):
         raise NotFound("execution", execution_id)
+
+
+def _busy(request: ExecutionRequest, why: str) -> Busy:
+    return Busy(f"{request.kind} '{request.id}' did not start, because {why}; cancel some, or try again later")

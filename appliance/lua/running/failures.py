@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from io import BytesIO
 from itertools import islice
 
-from appliance.errors import ExecutionCancelled, Fault, ScriptFailed
+from appliance.errors import Busy, ExecutionCancelled, Fault, ScriptFailed
 from appliance.lua.running.run_limits import MAX_SLOWDOWN, RunLimits
 from appliance.lua.text.hints import ErrorContext, hint_of
 from appliance.lua.text.source import FieldLines, Source
@@ -38,9 +38,9 @@ _LIMITS = {
 
 def failure_of(
     frame: WorkerFrame, files: Sequence[Source], limits: RunLimits, *, is_kind: bool = False
-) -> ScriptFailed | ExecutionCancelled:
-    """Return the error for a FAILED, STOPPED, or LOST frame. `files` contains the files that the execution has read,
-    beginning with the executed file.
+) -> ScriptFailed | ExecutionCancelled | Busy:
+    """Return the error for a FAILED, STOPPED, LOST, or REFUSED frame. `files` contains the files that the execution
+    has read, beginning with the executed file.
 
     `is_kind` means that a kind's function has failed. In kinds, `ctx` has other methods.
     """
@@ -53,6 +53,8 @@ def failure_of(
         return ScriptFailed(fault, is_sentence=is_kind and bool(position) and not has_position)
     if frame.kind is FrameKind.LOST:
         return ScriptFailed(Fault(files[0].name, 0, frame.parts[0].decode()))
+    if frame.kind is FrameKind.REFUSED:
+        return Busy(frame.parts[0].decode())
     reasons = [Reason(number) for number in frame.parts[0]]
     if reasons == [Reason.CANCELLED]:
         return ExecutionCancelled(f"{files[0].name} was cancelled before it ended")

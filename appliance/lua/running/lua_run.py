@@ -25,7 +25,7 @@ import orjson
 from msgspec import Struct
 
 from appliance.adapters.lua_calls import LuaCalls
-from appliance.errors import ExecutionCancelled, Fault, ScriptFailed
+from appliance.errors import Busy, ExecutionCancelled, Fault, ScriptFailed
 from appliance.lua.files.folder import answer_require
 from appliance.lua.running.ctx_calls import READING, UNCOUNTED, answer_call, describe_call, seconds_of_sleep
 from appliance.lua.running.failures import failure_of
@@ -36,7 +36,7 @@ from appliance.lua_worker.protocol import CPU, LAST, TIMING, FrameKind, Reason, 
 
 log = logging.getLogger("lua")
 
-Failure = ScriptFailed | ExecutionCancelled | None
+Failure = ScriptFailed | ExecutionCancelled | Busy | None
 """The result of a run. None means success."""
 
 
@@ -366,3 +366,7 @@ class LuaRun:
         """End the run because its worker has ended, or because no worker can begin it. `sentence` is the reason."""
         if self._phase is not Phase.OVER:
             self.receive(WorkerFrame(FrameKind.LOST, 0, (sentence.encode(errors="replace"),)))
+
+    def refuse(self, sentence: str) -> None:
+        """End the run before it begins, because the worker has no memory for it. `sentence` is the reason."""
+        self.receive(WorkerFrame(FrameKind.REFUSED, 0, (sentence.encode(),)))

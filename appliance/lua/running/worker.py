@@ -328,7 +328,7 @@ class Worker(asyncio.BufferedProtocol):
             return self._by_clients.find_next(computing, share)
         if self.is_half_used:
             for run, *_ in self._by_clients.take_all():
-                run.lose(f"{run.name} did not start, because {HALF_USED}; cancel some, or try again later")
+                run.refuse(HALF_USED)
                 self.leave(run)
         return self._by_clients.find_next((), 0.0)
 

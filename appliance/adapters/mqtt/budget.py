@@ -28,14 +28,15 @@ class Budget:
     """Processes each message in steps. Expensive work is parked until its topic may use more time.
 
     A newer message of a topic replaces the topic's parked work. `dropped` counts the replaced messages. Messages of
-    cheap topics never wait for expensive ones. `on_parked` is called with the topic.
+    cheap topics never wait for expensive ones. `on_costly` is called with each expensive topic that must wait, but
+    not with a topic that waits only for others.
     """
 
-    def __init__(self, clock: Clock, on_parked: Callable[[str], None]) -> None:
+    def __init__(self, clock: Clock, on_costly: Callable[[str], None]) -> None:
         self.parked: dict[str, Iterator[None]] = {}
         self.dropped = 0
         self._clock = clock
-        self._on_parked = on_parked
+        self._on_costly = on_costly
         self._spent: dict[str, tuple[float, float]] = {}
         self._heavy = (0.0, clock.monotonic())
         self._cheap: set[str] = set()
@@ -57,7 +58,8 @@ class Budget:
                 return
             yield
         self.parked[topic] = work
-        self._on_parked(topic)
+        if topic in self._spent:
+            self._on_costly(topic)
 
     @property
     def is_idle(self) -> bool:

@@ -76,7 +76,7 @@ class MessageLoop:
         self.connection: BrokerConnection | None = None
         self.announced = AnnouncedDevices(publish.name, settings, hub_id, locale)
         self._has_work = asyncio.Event()
-        self._budget = Budget(clock, CostReports(publish, self.announced.router).report)
+        self._budget = Budget(clock, CostReports(publish, self.announced.router, clock).report)
         self.processor = MessageProcessor(
             self.announced, self._budget, self._has_work.set, publish, clock, locale.timezone, stopped_at
         )

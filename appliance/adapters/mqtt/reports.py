@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections import deque
 from collections.abc import Mapping
 
@@ -21,16 +22,14 @@ The log accepts twice as many lines per minute.
 """
 
 REPEAT_SECS = 3600.0
-"""Seconds between two log lines about the same exceeded limit. `MAX_REPORTED` counts faults within these seconds."""
+"""Seconds between two log lines about the same exceeded limit, or about costly messages. `MAX_REPORTED` counts faults
+within these seconds."""
 
 MORE_FAULTS = (
     f"more than {MAX_REPORTED} announcements and messages were unusable within an hour; the rest are not listed"
 )
 
 COSTS_TOO_MUCH = "the messages take too much processor time, so they wait; each topic keeps only its newest message"
-
-MAX_COSTLY = 1_000
-"""Maximum number of devices and topics that are reported as too costly."""
 
 
 class FaultReports:
@@ -79,15 +78,16 @@ class FaultReports:
 
 
 class CostReports:
-    """Reports once each device and configuration topic that sends too many costly messages."""
+    """Reports a device or configuration topic that sends too many costly messages, at most once per `REPEAT_SECS`."""
 
-    def __init__(self, publish: Publisher, router: Router) -> None:
+    def __init__(self, publish: Publisher, router: Router, clock: Clock) -> None:
         self._publish = publish
         self._router = router
-        self._costly: set[str] = set()
+        self._clock = clock
+        self._reported_at = -math.inf
 
     def report(self, topic: str) -> None:
-        announcer = self._router.device_id_at(topic)
-        if announcer not in self._costly and len(self._costly) < MAX_COSTLY:
-            self._costly.add(announcer)
-            self._publish.dropped(announcer[:200], "messages", COSTS_TOO_MUCH)
+        now = self._clock.monotonic()
+        if now - self._reported_at >= REPEAT_SECS:
+            self._reported_at = now
+            self._publish.dropped(self._router.device_id_at(topic)[:200], "messages", COSTS_TOO_MUCH)

@@ -28,7 +28,7 @@ from appliance.adapters.mqtt.newest_messages import (
     NewestMessages,
 )
 from appliance.adapters.mqtt.refusals import MAX_REFUSED, Refusal
-from appliance.adapters.mqtt.reports import MAX_REPORTED, MORE_FAULTS, FaultReports
+from appliance.adapters.mqtt.reports import MAX_REPORTED, MORE_FAULTS, REPEAT_SECS, CostReports, FaultReports
 from appliance.adapters.mqtt.subscriptions import Subscriptions
 from appliance.adapters.mqtt.templates.template import MAX_PARSED_CHARS, PARSED, JinjaTemplate, ParsedTemplates
 from appliance.adapters.mqtt.templates.template_limits import ValueMissing
@@ -205,6 +205,17 @@ def test_faults_beyond_the_limit_are_summarised_in_one_line(clock: VirtualClock)
         refusals.by_key = {f"{number}": Refusal("x", "y", "is not JSON") for number in range(count)}
         reports.report(refusals)
         assert [each.reason for each in sentence[MAX_REPORTED:]] == ([MORE_FAULTS] if count > MAX_REPORTED else [])
+
+
+def test_costly_messages_of_many_devices_are_reported_in_one_line(clock: VirtualClock) -> None:
+    loop, reported = message_loop(clock), list[Any]()
+    loop._publish._bus.listen(reported.append)
+    reports = CostReports(loop._publish, loop.announced.router, clock)
+    for count in (1, 2):
+        for number in range(50):
+            reports.report(f"homeassistant/sensor/x{number}/config")
+        assert len(reported) == count
+        clock.suspend(REPEAT_SECS)
     assert MAX_REPORTED < MAX_SAME_KIND, "the log takes all of them within a minute"
 
 

@@ -45,6 +45,14 @@ class Reader:
         self.socket = socket
         socket.on_writable = self.flush
 
+    def send(self, data: bytes) -> int:
+        """Write a frame at once if no frame waits and the socket is writable. Otherwise, queue the frame. Return the
+        number of dropped frames."""
+        if self._frames or not self.socket.is_writable:
+            return self.put(data)
+        self.socket.write(data)
+        return 0
+
     def put(self, data: bytes) -> int:
         """Queue a frame for the next flush. Return the number of dropped frames."""
         size = len(data)
@@ -168,24 +176,21 @@ class EventStream:
             reader.socket.close(POLICY_VIOLATION, "the key was revoked")
 
     def _put(self, data: bytes) -> None:
+        """Send the first frame of a loop iteration at once. Send all further frames of the iteration in one write."""
         self.frames += 1
+        turn = self._loop_lag.turns
+        if not self._is_flush_due and turn != self._flushed_in and len(self._readers) <= MAX_PROMPT_READERS:
+            self._flushed_in = turn
+            for reader in tuple(self._readers):
+                self.dropped += reader.send(data)
+            return
         for reader in self._readers:
             self.dropped += reader.put(data)
-        if self._is_flush_due:
-            return
-        turn = self._loop_lag.turns
-        if turn != self._flushed_in and len(self._readers) <= MAX_PROMPT_READERS:
-            self._flushed_in = turn
-            self._flush()
-        else:
+        if not self._is_flush_due:
             self._is_flush_due = True
-            asyncio.get_running_loop().call_soon(self._flush_rest)
-
-    def _flush_rest(self) -> None:
-        """Send all further frames of this loop iteration in one write."""
-        self._is_flush_due = False
-        self._flush()
+            asyncio.get_running_loop().call_soon(self._flush)
 
     def _flush(self) -> None:
+        self._is_flush_due = False
         for reader in tuple(self._readers):
             reader.flush()

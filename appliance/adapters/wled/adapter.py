@@ -7,7 +7,7 @@ The adapter uses WLED's JSON API, https://kno.wled.ge/interfaces/json-api/, and 
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, suppress
 from itertools import accumulate
 from typing import Any
@@ -182,24 +182,19 @@ class WledAdapter(PollingAdapter):
     ) -> tuple[tuple[Observation, ...], frozenset[str] | None]:
         """Return the segments, and the ids of all devices. If a segment is unreadable, its id is unknown: return None
         instead of the ids, so that no device is removed."""
-        read = tuple(self._read_segments(state, whole))
-        segments = tuple(each for each in read if each is not None)
-        is_complete = len(segments) == len(read) and "seg" not in whole.wrong
-        ids = frozenset(each.device_id for each in (whole, *segments))
-        return segments, ids if is_complete else None
-
-    def _read_segments(self, state: Mapping[str, Any], whole: Observation) -> Iterator[Observation | None]:
-        """Yield each segment that has a number and a length, and None for each unreadable segment."""
+        segments, is_complete = list[Observation](), "seg" not in whole.wrong
         listed, is_dark = state.get("seg"), whole.attributes.get("power") == "off"
         for segment in self.first_parts(listed) if isinstance(listed, list) else ():
             try:
                 if segment.get("stop") not in _REMOVED_STOPS:
-                    yield self._segment(integer(segment["id"], 0), segment, is_dark=is_dark)
+                    segments.append(self._segment(integer(segment["id"], 0), segment, is_dark=is_dark))
             except MALFORMED as fault:
-                yield None
+                is_complete = False
                 if not self._is_unreadable:
                     log.warning("%s: a segment cannot be read (%s: %s)", self.name, type(fault).__name__, fault)
                 self._is_unreadable = True
+        ids = frozenset([whole.device_id, *[each.device_id for each in segments]])
+        return tuple(segments), ids if is_complete else None
 
     def _segment(self, number: int, segment: Mapping[str, Any], *, is_dark: bool) -> Observation:
         attributes, wrong = _light(segment)

@@ -249,16 +249,35 @@ async def test_an_invalid_segment_does_not_affect_others_and_is_reported_once(
         assert [each.device_id for each in (await adapter.poll()).observations] == ["strip:light"]
 
 
-@pytest.mark.parametrize("override", [{"info": "x"}, {"info": {"name": "\ud800"}}, {"extra": [{}]}, {}])
-async def test_a_push_is_read_even_if_other_parts_are_wrong(override: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "override", [{"info": "x"}, {"info": {"name": "\ud800"}}, {"info": {"name": 10**400}}, {"extra": [{}]}, {}]
+)
+@pytest.mark.parametrize("other", [{"bri": "x"}, "x", None])
+async def test_a_push_is_read_even_if_other_parts_are_wrong(override: dict[str, Any], other: Any) -> None:
     async with trial(test_contract.TestWled.subject) as it:
         strip = cast("WledSimulator", it.vendor)
         await until(lambda: bool(strip._sockets))
         strip.state["seg"][1]["col"][0] = [9, 8, 7]
+        strip.state["seg"].append(other)
         text = json.dumps({"state": strip.state, "info": strip.info, **override})
         for socket in strip._sockets:
             await socket.send_str(text)
         await until(lambda: it.device.attributes["color_rgb"] == {"r": 9, "g": 8, "b": 7})
+
+
+async def test_a_push_with_deep_nesting_only_ends_the_connection(caplog: pytest.LogCaptureFixture) -> None:
+    async with trial(test_contract.TestWled.subject) as it:
+        strip = cast("WledSimulator", it.vendor)
+        for red in (7, 8):
+            await until(lambda: bool(strip._sockets))
+            for socket in tuple(strip._sockets):
+                await socket.send_str('{"state": {"on": %s}}' % ("[" * 2000 + "]" * 2000))
+            await until(lambda: not strip._sockets)
+            await until(lambda: bool(strip._sockets))
+            strip.state["seg"][1]["col"][0] = [red, 0, 0]
+            await strip.push()
+            await until(lambda: it.device.attributes["color_rgb"] == {"r": red, "g": 0, "b": 0})  # noqa: B023
+    assert "the adapter failed" not in caplog.text
 
 
 async def test_a_broken_connection_of_pushes_is_a_reason_to_poll_at_once() -> None:

@@ -1,7 +1,8 @@
 #!/bin/sh
 # Installs, upgrades, rolls back, and removes Lares on systems with systemd and on OpenWrt. Configuration and data are
 # never removed. `lares upgrade FILE` runs this script from within the new file, and `lares upgrade --rollback` from
-# within the current file. The exit codes are defined in sysexits.h.
+# within the current file or, if this file is damaged, from within the previous file. The exit codes are defined in
+# sysexits.h.
 set -eu
 
 usage() {
@@ -42,6 +43,8 @@ PYTHON=
 IS_NEW=
 IS_LOCKED=${LARES_UPGRADE_IS_LOCKED-}
 IS_UNFINISHED= # the change of the version must be undone unless it finishes
+PYTHONS="python3 python3.14 python3.13 python3.12 python3.11"
+MISSING="Python 3 is missing; install it (OpenWrt: opkg install python3, newer ones: apk add python3)"
 READY_SECS=180 # the first start of a version unpacks the file, which takes time on a slow card
 DOWN_SECS=10   # procd starts a failed hub again after five seconds, so this is the second failure
 trap finish EXIT
@@ -83,8 +86,8 @@ try() {
 # Find the first Python that can run the file. If no Python can run the file, fail with the error message of the last
 # attempt.
 find_python() {
-	said="Python 3 is missing; install it (OpenWrt: opkg install python3, newer ones: apk add python3)"
-	for name in python3 python3.14 python3.13 python3.12 python3.11; do
+	said=$MISSING
+	for name in $PYTHONS; do
 		PYTHON=$(command -v "$name") || continue
 		if said=$(try "$1" --version 2>&1); then
 			case $said in
@@ -96,12 +99,19 @@ find_python() {
 	fail 69 "${said#lares: }"
 }
 
+# Print the path of a Python that can run commands without Lares.
+any_python() {
+	for name in $PYTHONS; do
+		! command -v "$name" || return 0
+	done
+}
+
 # Fail if another process installs, upgrades, or rolls back. If `lares upgrade` runs this script, the lock is already
 # held as descriptor 9.
 lock() {
 	if [ -z "$IS_LOCKED" ]; then
 		exec 9<"$HOME_DIR"
-		"$PYTHON" -I -c 'import fcntl; fcntl.flock(9, fcntl.LOCK_EX | fcntl.LOCK_NB)' 2>/dev/null ||
+		"$(any_python)" -I -c 'import fcntl; fcntl.flock(9, fcntl.LOCK_EX | fcntl.LOCK_NB)' 2>/dev/null ||
 			fail 75 "another upgrade in $HOME_DIR is in progress; wait until it has ended"
 		IS_LOCKED=yes
 	fi
@@ -364,7 +374,7 @@ install() {
 rollback() {
 	[ -f "$PREVIOUS" ] || [ -f "$OLDER" ] || fail 66 "there is no previous version"
 	scratch
-	find_python "$CURRENT"
+	[ -n "$(any_python)" ] || fail 69 "$MISSING"
 	lock
 	settle_older
 	find_python "$PREVIOUS"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import fcntl
 import filecmp
 import hashlib
@@ -56,6 +57,8 @@ def upgrade(arguments: argparse.Namespace) -> int:
         raise StartFailed("specify the new file, or use --rollback", os.EX_USAGE)
     target = _find_target(arguments.file)
     is_installed = INSTALLED.exists() and target.samefile(INSTALLED)
+    if os.statvfs(target.parent).f_flag & os.ST_RDONLY:
+        raise _not_written(target, OSError(errno.EROFS, os.strerror(errno.EROFS)))
     if not os.access(target.parent, os.W_OK) or (is_installed and os.geteuid() != 0):
         raise for_its_user(target)
     held = _lock(target.parent)
@@ -125,8 +128,8 @@ def _has_digest(data: bytes) -> bool:
     return hashlib.sha256(memoryview(data)[:-DIGEST_CHARS]).hexdigest().encode() == data[-DIGEST_CHARS:]
 
 
-def _check_previous(previous: Path) -> None:
-    """Raise `StartFailed` if the previous version is missing or damaged."""
+def _read_previous(previous: Path) -> bytes:
+    """Return the content of the previous version. Raise `StartFailed` if it is missing or damaged."""
     if not os.path.lexists(previous):
         raise StartFailed(f"there is no previous version {previous}", os.EX_NOINPUT)
     with reading(), open_named(previous) as stream:
@@ -134,6 +137,7 @@ def _check_previous(previous: Path) -> None:
     if not _is_intact_old_version(data) and not _has_digest(data):
         message = "is damaged, or not a lares.pyz; install a version with `lares upgrade FILE`"
         raise StartFailed(f"{previous} {message}; nothing was changed", os.EX_DATAERR)
+    return data
 
 
 def _is_intact_old_version(data: bytes) -> bool:
@@ -166,30 +170,39 @@ def _not_written(target: Path, error: OSError) -> StartFailed:
 
 
 def _run_installer(target: Path, data: bytes | None, held: int) -> NoReturn:
-    """Replace this process with the script in the new data. Without data, roll back with the script in the current
-    file.
+    """Replace this process with the script in the new data. Without data, roll back with the script that
+    `_prepare_rollback` returns.
 
     The script reports the result, and removes this process's unpacked files. The script inherits the lock as
     descriptor 9, because 9 is the highest descriptor that every shell supports.
     """
-    if data is None:
-        previous = _sibling_of(target, "previous")
-        _settle_older(Disk(target.parent), target, _sibling_of(target, "older"), previous)
-        _check_previous(previous)
-        current = target.read_bytes()
-        _check_archive(current, target)
-        script, words = _read_installer(current), ["rollback"]
-    else:
-        new = _sibling_of(target, "new")
-        script, words = _read_installer(data), ["install", str(new)]
-        try:
+    new = _sibling_of(target, "new")
+    try:
+        if data is None:
+            script, words = _prepare_rollback(target), ["rollback"]
+        else:
+            script, words = _read_installer(data), ["install", str(new)]
             write_file(new, data, 0o755)
-        except OSError as error:
-            raise _not_written(target, error) from None
+    except OSError as error:
+        raise _not_written(target, error) from None
     write("")
     os.dup2(held, 9)
     environment = os.environ | {"LARES_UPGRADE_IS_LOCKED": "yes"}
     os.execve("/bin/sh", ["/bin/sh", "-c", script, "lares upgrade", *words], environment)
+
+
+def _prepare_rollback(target: Path) -> str:
+    """Check the previous version, and return the installation script of the current version. If the current version
+    is damaged, return the script of the previous version."""
+    previous, current = _sibling_of(target, "previous"), b""
+    _settle_older(Disk(target.parent), target, _sibling_of(target, "older"), previous)
+    data = _read_previous(previous)
+    with suppress(OSError):
+        current = target.read_bytes()
+    if not _has_digest(current) and _has_digest(data):
+        current = data
+    _check_archive(current, target)
+    return _read_installer(current)
 
 
 def _replace(arguments: argparse.Namespace, target: Path, data: bytes | None) -> int:
@@ -202,7 +215,7 @@ def _replace(arguments: argparse.Namespace, target: Path, data: bytes | None) ->
     try:
         _settle_older(disk, target, older, previous)
         if data is None:
-            _check_previous(previous)
+            _read_previous(previous)
         disk.remove(new.name)
         if data is None:
             disk.link(previous.name, new.name)

@@ -235,6 +235,44 @@ def test_systemd_upgrades_rolls_back_and_keeps_the_running_version_if_the_other_
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("damage", "command"),
+    [("empty", "install.sh"), ("text", "install.sh"), ("one bit", "install.sh"), ("one bit", "lares upgrade")],
+)
+def test_a_damaged_current_version_is_rolled_back(machine: Machine, damage: str, command: str) -> None:
+    install(machine, "systemd")
+    new = make_file(machine.folder / "new.pyz", "2")
+    machine.run("lares", "upgrade", "new.pyz")
+    good, at = new.read_bytes(), new.read_bytes().index(b"firmware/openwrt/lares.init") + 100
+    (machine.folder / "damaged").write_bytes(
+        {"empty": b"", "text": b"# hi", "one bit": good[:at] + bytes([good[at] ^ 1]) + good[at + 1 :]}[damage]
+    )
+    machine.run("cp", "damaged", "/opt/lares/lares.pyz")
+    by_script = ["sh", f"{ROOT}/firmware/install.sh", "rollback"]
+    message = machine.run(*(by_script if command == "install.sh" else ["lares", "upgrade", "--rollback"]))
+    assert "lares: 1 is installed again" in message and machine.running() == "1"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", ["read-only", "folder"])
+def test_a_rollback_that_cannot_begin_names_the_reason(machine: Machine, fault: str) -> None:
+    install(machine, "systemd")
+    make_file(machine.folder / "new.pyz", "2")
+    machine.run("lares", "upgrade", "new.pyz")
+    if fault == "read-only":
+        machine.run("mount", "--bind", "/opt/lares", "/opt/lares")
+        machine.run("mount", "-o", "remount,bind,ro", "/opt/lares")
+        reason = "read-only file system"
+    else:
+        machine.run("mkdir", "/opt/lares/lares.older.pyz")
+        reason = "not a directory"
+    message = machine.run("lares", "upgrade", "--rollback", code=os.EX_CANTCREAT)
+    sentence = f"/opt/lares/lares.pyz cannot be replaced: {reason}; the current version is unchanged"
+    assert message == f"lares: {sentence}\n"
+    assert machine.running() == "2"
+
+
+@pytest.mark.slow
 def test_openwrt_waits_until_the_new_process_is_ready(machine: Machine) -> None:
     install(machine, "openwrt")
     make_file(machine.folder / "new.pyz", "2")

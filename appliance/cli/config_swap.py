@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import shutil
 import stat
+from datetime import datetime
 from pathlib import Path, PurePosixPath
 
 from appliance.errors import StartFailed
 from appliance.store.disk import naming, sync_folder
+
+log = logging.getLogger("hub")
 
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
 
@@ -23,9 +27,7 @@ MARKER = ".restored"
 def write_stage(folder: Path, files: dict[PurePosixPath, bytes], stamp: str, hub_group: int) -> None:
     """Write the new folder next to the current folder, and sync it to storage."""
     stage = _stage_of(folder)
-    if stage.exists() and not (stage / MARKER).exists():  # an interrupted restore left these old files
-        stage.rename(folder.with_name(f"{folder.name}.before-restore-{stamp}-cut"))
-    shutil.rmtree(stage, ignore_errors=True)
+    settle_stage(folder, stamp)
     try:
         for path, data in files.items():
             target = stage / path
@@ -38,6 +40,32 @@ def write_stage(folder: Path, files: dict[PurePosixPath, bytes], stamp: str, hub
     except BaseException:
         shutil.rmtree(stage, ignore_errors=True)
         raise
+
+
+def settle_stage(folder: Path, stamp: str) -> Path | None:
+    """Remove the incomplete new folder of an interrupted restore. If the restore was interrupted after the exchange,
+    keep the old folder instead, and return its path. Raise `OSError` on failure."""
+    stage = _stage_of(folder)
+    if not stage.exists():
+        return None
+    if (stage / MARKER).exists():
+        shutil.rmtree(stage)
+        return None
+    return stage.rename(folder.with_name(f"{folder.name}.before-restore-{stamp}-cut"))
+
+
+def settle_at_start(file: Path, now: datetime) -> None:
+    """Call `settle_stage` for the folder of this configuration file. The starting hub must hold the lock of its data
+    directory. Log a failure, because the hub may lack write access to the parent folder."""
+    folder = file.absolute().parent
+    try:
+        kept = settle_stage(folder, now.strftime("%Y%m%dT%H%M%SZ"))
+    except OSError as error:
+        reason, stage = error.strerror, _stage_of(folder)
+        log.warning("an interrupted restore left %s, which cannot be removed (%s); remove it", stage, reason)
+        return
+    if kept is not None:
+        log.warning("a restore was interrupted; the old configuration is kept as %s", kept)
 
 
 def _copy_ownership(stage: Path, folder: Path, hub_group: int) -> None:

@@ -7,6 +7,8 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import orjson
@@ -20,6 +22,7 @@ from appliance.store.lock import DirectoryLock
 from appliance.store.restore import HISTORY_STAGE, PENDING, finish_interrupted, read_document, stage_document
 from tests.cli.commands import LOOPBACK, ROOT, Command, environment
 from tests.cli.homes import home
+from tests.fakes.process import configure, running
 
 OLD_TEXT, NEW_TEXT = LOOPBACK + "# old\n", LOOPBACK + "# new\n"
 MONTH = Path("data", "history", "2026-11.jsonl")
@@ -132,6 +135,42 @@ def test_an_error_after_the_exchange_leaves_one_home(old: Path, archive: Path, f
     assert not lock.was_cut_off, "it was no hub"
     lock.release()
     assert any(OLD_TEXT in each.read_text() for each in old.glob("config*/default.toml")), "the old one is kept"
+
+
+@contextmanager
+def mounted(folder: Path) -> Iterator[None]:
+    subprocess.run(["mount", "-t", "tmpfs", "none", folder], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", folder], check=True)
+
+
+def list_configs(folder: Path) -> list[Path]:
+    return [*folder.glob("config*/default.toml")]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("left", ["new files", "old files", "nothing", "new files that cannot be removed"])
+async def test_a_start_removes_or_keeps_the_folder_of_an_interrupted_restore(tmp_path: Path, left: str) -> None:
+    if "cannot" in left and os.geteuid() != 0:
+        pytest.skip("needs root, to mount a file system")
+    configure(tmp_path)
+    stage = tmp_path / "config.restore-part"
+    if left != "nothing":
+        stage.mkdir()
+        (stage / "default.toml").write_text(OLD_TEXT)
+    if "new" in left:
+        (stage / ".restored").write_text("token")
+    if "cannot" in left:
+        (stage / "busy").mkdir()
+    with mounted(stage / "busy") if "cannot" in left else nullcontext():
+        async with running(tmp_path) as hub:
+            log = hub.log.read_text()
+    assert stage.exists() == ("cannot" in left)
+    found = {str(file.parent): file.read_text() for file in list_configs(tmp_path) if "-cut/" in str(file)}
+    assert [*found.values()] == ([OLD_TEXT] if left == "old files" else []) and all(each in log for each in found)
+    assert ("config.restore-part, which cannot be removed" in log) == ("cannot" in left)
 
 
 @pytest.mark.slow

@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 
 from appliance.allocator import serve_python
 from appliance.api.frames import frame_of
+from appliance.cli.config_swap import settle_at_start
 from appliance.cli.keyring import open_keyring
 from appliance.cli.process.control_socket import ControlSocket, restore_missing
 from appliance.cli.process.garbage import exclude_devices, exclude_present, return_unused
@@ -68,6 +69,7 @@ async def serve(
         if not await _start_unless_stopped(hub, stack, stop):
             log.info("stopped during the start")
             return
+        await asyncio.to_thread(settle_at_start, Path(config.file), clock.now())
         keyring = stack.enter_context(closing(await open_keyring(config.auth, hub.store.keys, data_dir, clock)))
         control = stack.enter_context(ControlSocket(data_dir))
         server = (await importing)(hub, keyring, config, data_dir)

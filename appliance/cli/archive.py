@@ -134,6 +134,17 @@ def opened(file: Path) -> Iterator[Archive]:
         yield _read(packed, file)
 
 
+def begins_like_archive(file: Path) -> bool:
+    """Return whether the first member is the manifest, even if the rest is damaged. Raise `OSError` on failure."""
+    with open_named(file) as packed:
+        try:
+            with _open_plain(packed) as plain:
+                first = tarfile.TarInfo.frombuf(plain.read(tarfile.BLOCKSIZE), "utf-8", "surrogateescape")
+        except UNREADABLE:
+            return False
+    return first.name == MANIFEST_FILE
+
+
 def _read(packed: IO[bytes], file: Path) -> Archive:
     try:
         return _parse(_unpack(packed), file, packed)

@@ -17,6 +17,7 @@ from appliance.cli.archive import (
     MAX_ARCHIVE_BYTES,
     MAX_HISTORY_BYTES,
     Archive,
+    begins_like_archive,
     check_size,
     find_path_fault,
     pack,
@@ -62,6 +63,7 @@ def backup(arguments: argparse.Namespace) -> int:
     file = Path(arguments.file)
     check_target(file, data_dir)
     _check_outside_config(file, config)
+    _check_replaced(file)
     with progress(f"writing {file}"):
         with as_owner(data_dir, config):
             check_store(data_dir)
@@ -161,6 +163,16 @@ def _check_outside_config(file: Path, config: Path) -> None:
     folder = config_folder(config)
     if is_in_folder(file, folder):
         raise StartFailed(f"{file} is in {folder}, which is part of the backup; name another folder", os.EX_CANTCREAT)
+
+
+def _check_replaced(file: Path) -> None:
+    """Raise `StartFailed` if the backup would replace a file other than an earlier backup or an empty file."""
+    if not file.is_file() or file.is_symlink():
+        return  # `write_named` rejects other kinds of files
+    with reading():
+        is_replaceable = file.stat().st_size == 0 or begins_like_archive(file)
+    if not is_replaceable:
+        raise StartFailed(f"{file} exists already and is not a backup; choose another path", os.EX_CANTCREAT)
 
 
 def _gather(config: Path) -> tuple[dict[PurePosixPath, bytes], list[str]]:

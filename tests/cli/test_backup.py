@@ -140,6 +140,42 @@ class TestBackup:
         assert command(tmp_path, "backup", place) == (code, sentence.format(tmp_path))
         assert everything(tmp_path) == before
 
+    @pytest.mark.parametrize(
+        ("content", "is_replaced"),
+        [
+            ("backup", True),
+            ("unpacked backup", True),
+            ("damaged backup", True),
+            (b"", True),
+            (b"mine", False),
+            (b"\x1f\x8bmine", False),
+            (bytes(10240), False),
+            ("other archive", False),
+        ],
+    )
+    def test_a_backup_replaces_only_earlier_backups_and_empty_files(
+        self, tmp_path: Path, command: Command, content: str | bytes, is_replaced: bool
+    ) -> None:
+        assert command(home(tmp_path), "backup", "first")[0] == 0
+        first = (tmp_path / "first").read_bytes()
+        if content == "other archive":
+            pack(tmp_path / "other", {"photo.jpg": b"x"})
+        contents = {
+            "backup": first,
+            "unpacked backup": gzip.decompress(first),
+            "damaged backup": first[: len(first) // 2],
+            "other archive": (tmp_path / "other").read_bytes() if content == "other archive" else b"",
+        }
+        before = contents[content] if isinstance(content, str) else content
+        (tmp_path / "b").write_bytes(before)
+        code, said = command(tmp_path, "backup", "b")
+        assert ((tmp_path / "b").read_bytes() == before) != is_replaced or content == "backup"
+        if is_replaced:
+            assert code == 0 and members(tmp_path / "b").keys() == members(tmp_path / "first").keys()
+        else:
+            reason = "lares: b exists already and is not a backup; choose another path\n"
+            assert (code, said) == (os.EX_CANTCREAT, reason)
+
     def test_the_running_program_is_not_overwritten(
         self, tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch
     ) -> None:

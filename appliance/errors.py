@@ -180,7 +180,7 @@ class RateLimited(LaresError):
 
 
 class NotReady(LaresError):
-    """The hub is starting; retry later."""
+    """The hub is starting, so retry later; or the hub must be restarted."""
 
     code = "not_ready"
 

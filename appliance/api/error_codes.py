@@ -77,7 +77,9 @@ CODES: Mapping[str, Code] = {
     "authentication_unavailable": Code(
         503, "The hub has too little memory to check the key. Try again.", {"Retry-After": "1"}
     ),
-    "not_ready": Code(503, "The hub is starting; `error` names the parts that are not ready.", {"Retry-After": "1"}),
+    "not_ready": Code(
+        503, "The hub is starting, or must be restarted; `error` names the reason.", {"Retry-After": "1"}
+    ),
     "store_unavailable": Code(
         503, "The store cannot save the change; nothing has changed. Try again.", {"Retry-After": "10"}
     ),

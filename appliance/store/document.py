@@ -23,6 +23,7 @@ from appliance.errors import LaresError, StoreFailed
 from appliance.store.disk import Disk
 from appliance.store.document_files import DocumentFiles, explain_os_error
 from appliance.store.file_format import EncodedChanges, encode_values
+from appliance.store.lock import LOST
 from appliance.store.overlay import Overlay
 from appliance.store.recovery import Recovered, unreadable
 from appliance.store.storage import Prepare, items_of
@@ -241,7 +242,9 @@ class Document:
             self._is_idle.set()
 
     def _note_failure(self, reason: str) -> None:
-        if self._failure is None:
+        if reason == LOST != self._failure:
+            log.error("changes cannot be stored: %s", reason)
+        elif self._failure is None:
             log.error("changes cannot be stored: %s; the hub continues and retries", reason)
         self._failure = reason
         self._failures += 1

@@ -46,6 +46,20 @@ _STOPPED = b"stopped "
 the machine's boot id."""
 
 
+LOST = (
+    "the lock was replaced, so another hub may use the data directory; make sure that no other hub runs there, and "
+    "restart this hub"
+)
+
+
+class LockLost(OSError):
+    """Raised once another process may hold the lock. This process never writes again, because it would overwrite the
+    changes of the other process, even if that process has ended."""
+
+    def __init__(self) -> None:
+        super().__init__(errno.ESTALE, LOST)
+
+
 class DirectoryLock:
     """Holds the lock of the data directory from the object's creation until `release`.
 
@@ -55,10 +69,12 @@ class DirectoryLock:
     - `stopped_at`: the time of the previous hub's clean stop, or None.
     - `was_cut_off`: whether the previous hub ended without releasing the lock.
     - `is_crash`: whether `was_cut_off` is true, no stop was requested, and the machine has not restarted since.
+    - `is_lost`: whether another process may have taken the lock since, because the lock file was deleted.
     """
 
     def __init__(self, folder: Path, *, is_brief: bool = False) -> None:
         self._folder = folder
+        self.is_lost = False
         self._descriptor: int | None = _acquire(folder, 1 if is_brief else MAX_TRIES)
         is_file = not stat.S_ISDIR(os.fstat(self._descriptor).st_mode)
         self._place = folder / LOCK if is_file else folder
@@ -79,6 +95,8 @@ class DirectoryLock:
         """
         if self._descriptor is None:
             return
+        if self.is_lost:
+            raise LockLost
         with contextlib.suppress(OSError):
             if os.path.samestat(os.fstat(self._descriptor), self._place.stat(follow_symlinks=False)):
                 return
@@ -92,7 +110,7 @@ class DirectoryLock:
         return False
 
     def _lock_again(self) -> None:
-        """Replace a deleted lock file. Raise `OSError` if another process has created the file, because this process
+        """Replace a deleted lock file. Raise `LockLost` if another process has created the file, because this process
         may be another hub."""
         assert self._descriptor is not None
         descriptor, place = -1, self._place
@@ -102,8 +120,8 @@ class DirectoryLock:
             self._sign(descriptor, _read(self._descriptor))
             os.dup2(descriptor, self._descriptor, inheritable=False)  # the event loop can use the number meanwhile
         except (FileExistsError, BlockingIOError):
-            reason = f"{place} was replaced, so another hub may use the data directory; stop this hub"
-            raise OSError(errno.ESTALE, reason) from None
+            self.is_lost = True
+            raise LockLost from None
         finally:
             if descriptor != -1:
                 os.close(descriptor)

@@ -132,6 +132,11 @@ class Store:
         found = read_one(self.document, DOUBTFUL, lambda value: convert(value, dict[str, list[str]]), skip) or {}
         return {each: names for each, names in found.items() if self.document.get(STATE_PREFIX + each) is not None}
 
+    @property
+    def has_lost_lock(self) -> bool:
+        """Return whether the hub stores nothing until it is restarted; see `LockLost`."""
+        return self._lock is not None and self._lock.is_lost
+
     def secrets_of(self, adapter: str) -> AdapterSecrets:
         return AdapterSecrets(self.document, adapter)
 

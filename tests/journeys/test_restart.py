@@ -24,6 +24,7 @@ from appliance.api.why.device import state_since
 from appliance.clock import timestamp
 from appliance.home.events import SystemErrorReported
 from appliance.store.disk import Disk
+from appliance.store.lock import LOCK, LOST, DirectoryLock
 from appliance.store.month_files import HISTORY_FOLDER
 from appliance.version import MADE_AT
 from tests.fakes.app import LIGHT, TV, App, open_app
@@ -394,3 +395,18 @@ async def test_the_begin_of_an_outage_survives_restarts(tmp_path: Path, clock: V
         assert last_message.startswith("its last message arrived at 20")
     assert await offline_since() == lost_at
     assert await offline_since() == lost_at
+
+
+async def test_a_hub_whose_lock_another_hub_took_must_be_restarted_and_reports_this(
+    tmp_path: Path, clock: VirtualClock
+) -> None:
+    async with open_app(clock=clock, data_dir=tmp_path, adapters={}) as app:
+        (tmp_path / LOCK).unlink()
+        other = DirectoryLock(tmp_path)
+        assert (await app.get("/ready", token=None)).status == 200
+        answer = await app.post("/rooms", {"id": "hall", "name": "Hall"})
+        assert (answer.status, answer.json["error"]) == (503, f"the change cannot be stored now: {LOST}")
+        other.release()
+        ready = await app.get("/ready", token=None)
+        assert (ready.status, ready.json) == (503, {"error": LOST, "code": "not_ready"})
+        assert (await app.get("/rooms")).json == []

@@ -19,7 +19,7 @@ from appliance.store.disk import Disk
 from appliance.store.document import Document, open_document
 from appliance.store.document_files import DocumentFiles
 from appliance.store.file_format import encode_snapshot, journal_name, snapshot_name
-from appliance.store.lock import LOCK, DirectoryLock
+from appliance.store.lock import LOCK, LOST, DirectoryLock
 from appliance.store.restore import read_document
 from appliance.store.store import Store
 
@@ -307,7 +307,7 @@ async def test_a_deleted_lock_file_is_created_and_locked_again(
 @pytest.mark.parametrize("has_ended", [False, True])
 @pytest.mark.parametrize("is_brief", [False, True])
 async def test_a_hub_writes_nothing_after_another_hub_or_a_command_has_taken_the_lock(
-    folder: Path, *, is_brief: bool, has_ended: bool
+    folder: Path, caplog: pytest.LogCaptureFixture, *, is_brief: bool, has_ended: bool
 ) -> None:
     """Otherwise, the hub would undo a restore or a revocation of a key."""
     async with open_store(folder) as store:
@@ -322,5 +322,9 @@ async def test_a_hub_writes_nothing_after_another_hub_or_a_command_has_taken_the
         for _ in range(2):
             with pytest.raises(StoreFailed, match="lock was replaced, so another hub may use the data directory"):
                 await store.document.put_many({"room/b": {"name": "B"}})
-    assert read_all(folder) == before
+            if has_ended:
+                (folder / LOCK).unlink(missing_ok=True)  # the other hub's changes must remain even now
+    before.pop(LOCK, None)
+    assert {name: data for name, data in read_all(folder).items() if name != LOCK} == before
+    assert caplog.messages == [f"changes cannot be stored: {LOST}"]
     other.release()

@@ -11,6 +11,7 @@ from appliance.api.roles import Role
 from appliance.api.route import ApiResource, Call, route
 from appliance.errors import NotReady
 from appliance.home.capabilities import CAPABILITIES, OWNERSHIP
+from appliance.store.lock import LOST
 
 
 @cache
@@ -28,7 +29,9 @@ class SystemApi(ApiResource):
 
     @route("GET", "/ready", None, schemas.DONE, statuses=(200, 503))
     async def show_ready(self, call: Call) -> object:
-        """Report whether the hub has started: every adapter's first poll has ended, successfully or not."""
+        """Report whether every adapter's first poll has ended, and no other hub has taken the data directory."""
+        if self.hub.store.has_lost_lock:
+            raise NotReady(LOST)
         if missing := self.hub.health.list_missing():
             raise NotReady(f"starting: {', '.join(missing)}")
         return {}

@@ -58,6 +58,7 @@ from appliance.lua.kind_catalog import KindCatalog, open_kind_catalog
 from appliance.lua.running.context import Context, CtxFunction
 from appliance.lua.running.executor import ExecutionRequest, Executor
 from appliance.lua.running.failed_calls import FailedCalls
+from appliance.lua.running.load_limit import limit_load
 from appliance.lua.running.packed_rows import RowMemory
 from appliance.lua.running.unfinished_executions import UnfinishedExecutions
 from appliance.lua.running.worker_pool import WorkerPool, build_pool
@@ -163,7 +164,7 @@ class Hub:
             stack.push_async_callback(self.record_stored)  # writing the history may exceed the time limit
             self.pool = await enter(self._build_pool())
             starting = stack.enter_context(ExitStack())
-            starting.enter_context(self.pool.start())
+            starting.enter_context(limit_load())
             self._unfinished = await enter(UnfinishedExecutions(self.store.document, self.clock))
             file, describe = Path(config.file), self.pool.describe
             self.kinds = await open_kind_catalog(stack, file, config.adapters, describe, self.bus, self._build_pool)

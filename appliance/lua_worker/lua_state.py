@@ -294,7 +294,7 @@ class LuaState:
         elif kind == FrameKind.FAILED and parts[0] == _NO_MEMORY:
             self._end_stopped(Reason.MEMORY)
         elif kind == FrameKind.STOPPED:
-            self._end_stopped(parts[0], parts[1])
+            self._end_stopped(*parts)
         else:
             self._end(kind, *parts)
 
@@ -302,9 +302,9 @@ class LuaState:
         self.position = position or self.position
         self._send(encode(FrameKind.REQUEST, self.number, operation, arguments, position, CPU.pack(self.cpu_secs)))
 
-    def _end_stopped(self, reason: int, position: bytes = b"") -> None:
+    def _end_stopped(self, reason: int, position: bytes = b"", required: bytes = b"") -> None:
         self._lua.set_max_memory(0)
-        self._end(FrameKind.STOPPED, bytes([reason]), position or self._find_position())
+        self._end(FrameKind.STOPPED, bytes([reason]), position or self._find_position(), required)
 
     def _end(self, kind: int, *parts: bytes) -> None:
         self._send_late_lines()

@@ -45,7 +45,7 @@ class FrameKind(IntEnum):
     REQUEST = 17  # operation, arguments as JSON, position, CPU
     LOG = 18  # level, message, fields as JSON or empty
     DONE = 19  # the description or the result of CALL as JSON, or empty
-    STOPPED = 20  # reason as a byte, position
+    STOPPED = 20  # reason as a byte, position, the file that `require` was loading
     FAILED = 21  # message, position, the missing name of a lookup
     PONG = 22  # MEMORY_USE, position, CPU_SECS of each computing run
     LOST = 23  # a sentence; never sent, but used as the last frame if the worker has ended

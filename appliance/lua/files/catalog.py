@@ -20,6 +20,7 @@ from appliance.errors import ConfigFailed, Fault, NotFound, Resource, ScriptFail
 from appliance.event_loop import wait_for_short_turn
 from appliance.log_limit import log_warnings
 from appliance.lua.files.folder import Contents, Folder, read_folder
+from appliance.lua.running.load_limit import limit_load
 from appliance.lua.text.hints import ErrorContext, hint_of
 from appliance.lua.text.source import FieldLines, Source
 from appliance.tables.checks import LUA, nearest, suggest
@@ -28,6 +29,9 @@ from appliance.tables.fields import Findings, Problem, Table, located
 MAX_CONCURRENT_READS = 4
 """Maximum number of files that run concurrently. Several files run at once, so that an endless file does not block
 the others."""
+
+MAX_CONCURRENT_REPEATS = 8
+"""Maximum number of late files that run concurrently."""
 
 DEFINITIONS_THREAD = "definitions"
 """The thread that checks the tables and texts of files. Several such threads would delay the event loop together."""
@@ -108,29 +112,36 @@ class CheckResult(Struct, Generic[D], frozen=True, kw_only=True):
 async def load_folder(
     contents: Contents, load: Callable[[Source], Awaitable[LoadedFile[D]]], tries: int
 ) -> LoadedFolder[D]:
-    """Load the files. `load` raises `ConfigFailed` with the faults of a file. Load a faulty file up to `tries`
-    times."""
-    faulty = defaultdict[str, list[Fault]](list)
+    """Load the files within the limits of `LoadLimit`. `load` raises `ConfigFailed` with the faults of a file. If
+    `tries` is 2, load each faulty file twice; otherwise, load only late files twice."""
+    faulty = defaultdict[str, Sequence[Fault]](tuple)
     for fault in contents.faults:
-        faulty[fault.file].append(fault)
-    loaded: dict[int, LoadedFile[D]] = {}
-    waiting = iter(enumerate(contents.sources))
+        faulty[fault.file] = (*faulty[fault.file], fault)
+    loaded: dict[Source, LoadedFile[D]] = {}
 
-    async def load_next() -> None:
-        for number, source in waiting:
+    async def load_next(waiting: Iterator[Source]) -> None:
+        for source in waiting:
             await wait_for_short_turn()  # an unchanged file needs no wait
-            for left in reversed(range(tries)):
-                try:
-                    loaded[number] = await load(source)
-                    break
-                except ConfigFailed as failed:
-                    faulty[source.name] += [] if left else failed.faults
+            try:
+                loaded[source] = await load(source)
+                faulty.pop(source.name, None)
+            except ConfigFailed as failed:
+                faulty[source.name] = failed.faults
 
-    await asyncio.gather(*(load_next() for _ in range(MAX_CONCURRENT_READS)))
+    async def load_all(sources: Iterable[Source], concurrent: int) -> None:
+        waiting = iter(sources)
+        await asyncio.gather(*(load_next(waiting) for _ in range(concurrent)))
+
+    with limit_load() as limit:
+        await load_all(contents.sources, MAX_CONCURRENT_READS)
+        again = [each for each in contents.sources if each not in loaded and (tries > 1 or limit.is_late(each))]
+        with limit.second_round(again) as parts:
+            for part in parts:
+                await load_all(part, MAX_CONCURRENT_REPEATS)
 
     def collect() -> LoadedFolder[D]:
         return LoadedFolder(
-            files=tuple(loaded[number] for number in sorted(loaded)),
+            files=tuple(loaded[source] for source in contents.sources if source in loaded),
             faults=tuple(fault for name in sorted(faulty) for fault in sorted(faulty[name])),
             is_missing=contents.is_missing,
             unread=contents.unread,

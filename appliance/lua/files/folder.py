@@ -14,6 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from appliance.errors import Fault, Invalid
+from appliance.lua.running.stopped_scripts import StoppedScripts
 from appliance.lua.text.source import Source, load
 from appliance.settings import LuaFolder, ScriptsSettings, Sections
 from appliance.tables.checks import nearest, suggest
@@ -205,11 +206,15 @@ def load_module(scripts: Folder | None, module: str) -> Source:
     raise Invalid(f"module '{module}': {name} {reason}")
 
 
-def answer_require(scripts: Folder | None, module: bytes, files: list[Source]) -> tuple[bytes, ...]:
-    """Return the parts of the answer to `require`, and add the module to `files`. The function reads a file and
-    blocks."""
+def answer_require(
+    scripts: Folder | None, module: bytes, files: list[Source], stopped: StoppedScripts | None = None
+) -> tuple[bytes, ...]:
+    """Return the parts of the answer to `require`, and add the module to `files`. The answer for a stopped script is
+    an error. The function reads a file and blocks."""
     try:
         script = load_module(scripts, module.decode(errors="replace"))
+        if stopped is not None and (refusal := stopped.refusal_of(script)) is not None:
+            raise Invalid(refusal)
     except Invalid as error:
         return b"", str(error).encode(errors="replace")
     if script not in files:  # a script whose earlier `require` failed is already in `files`

@@ -8,7 +8,7 @@ from io import BytesIO
 from itertools import islice
 
 from appliance.errors import Busy, ExecutionCancelled, Fault, ScriptFailed
-from appliance.lua.running.run_limits import MAX_SLOWDOWN, RunLimits
+from appliance.lua.running.run_limits import RunLimits
 from appliance.lua.text.hints import ErrorContext, hint_of
 from appliance.lua.text.source import FieldLines, Source
 from appliance.lua_worker.protocol import FrameKind, Reason, WorkerFrame
@@ -27,8 +27,8 @@ _LIMITS = {
     ),
     Reason.RUNNING_TIME: ("used {0.max_cpu_secs:g} s of processor time without waiting", "{0.cpu_limit}"),
     Reason.REAL_TIME: (
-        "ran for {0.max_real_secs:g} s without waiting, because the machine is busy or the script mostly reads",
-        f"{MAX_SLOWDOWN} times {{0.cpu_limit}}",
+        "ran for {0.max_real_secs:.3g} s without waiting, because the machine is busy or the script mostly reads",
+        "{0.slowdown:.3g} times {0.cpu_limit}",
     ),
     Reason.CPU_TOTAL: ("used {0.max_cpu_total_secs:g} s of processor time in total", "scripts.max_cpu_total_secs"),
     Reason.MEMORY: ("needed more than {0.max_memory_mb:g} MB of memory", "scripts.max_memory_mb"),

@@ -183,11 +183,19 @@ class LuaRun:
                 return None
             is_kind = self.kind is FrameKind.CALL
             convert = partial(failure_of, frame, self._files, self._settings.limits, is_kind=is_kind)
+            if frame.kind is FrameKind.STOPPED and len(frame.parts) > 2:
+                return self._note_required(convert(), frame.parts[2].decode(errors="replace"))
             # only the search for hints is slow; at a stop, hundreds of executions are cancelled together
             return await asyncio.to_thread(convert) if frame.kind is FrameKind.FAILED else convert()
         except Exception as error:
             log.error("%s failed inside the hub", self.name, exc_info=error)
             return ScriptFailed(Fault(self._files[0].name, 0, "failed inside the hub; see the hub's log"))
+
+    def _note_required(self, failure: Failure, script: str) -> Failure:
+        """If Lua was stopped while `require` loaded this script, note the script for other runs."""
+        if script and self._settings.stopped_scripts is not None and isinstance(failure, ScriptFailed):
+            self._settings.stopped_scripts.note(self._files, script, str(failure))
+        return failure
 
     async def _answer_requests(self) -> WorkerFrame:
         """Answer requests until the run ends. Return Lua's last frame, or a frame that describes the interruption."""
@@ -261,7 +269,8 @@ class LuaRun:
         """
         operation, arguments = request.parts[0].decode(), request.parts[1]
         if operation == "require":
-            return await asyncio.to_thread(answer_require, self._settings.scripts, arguments, self._files)
+            stopped = self._settings.stopped_scripts
+            return await asyncio.to_thread(answer_require, self._settings.scripts, arguments, self._files, stopped)
         is_counted, is_reading = operation not in UNCOUNTED, operation in READING
         began, counted = self._settings.machine.monotonic(), self._calls.counted_secs
         self.times.begin_call(is_counted=is_counted, is_reading=is_reading)

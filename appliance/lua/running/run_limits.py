@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from appliance.clock import Clock
 from appliance.lua.files.folder import Folder
+from appliance.lua.running.stopped_scripts import StoppedScripts
 
 MAX_SLOWDOWN = 10
 """Lua that gets little processor time, because the machine is busy or because Lua mostly reads, may run for this many
@@ -22,7 +23,7 @@ class RunLimits(Struct, frozen=True, kw_only=True):
     """The limits of one run. Times are in real seconds, even if the hub's clock is simulated.
 
     - `max_cpu_secs`: the processor time between two waiting calls. `cpu_limit` is the name of this limit.
-    - `max_real_secs`: the real time between two waiting calls.
+    - `slowdown`: the real time between two waiting calls, as a multiple of `max_cpu_secs`.
     - `max_cpu_total_secs`: the total processor time.
     - `backstop_secs`: the whole duration, without the time inside `ctx:sleep`.
     - `unremarked_cpu_secs`: the processor time that causes a warning in the log.
@@ -31,6 +32,7 @@ class RunLimits(Struct, frozen=True, kw_only=True):
 
     max_memory_mb: float = 16
     max_cpu_secs: float = 5.0
+    slowdown: float = MAX_SLOWDOWN
     cpu_limit: str = "scripts.max_cpu_secs"
     max_cpu_total_secs: float = 60.0
     backstop_secs: float = 3600.0
@@ -39,7 +41,7 @@ class RunLimits(Struct, frozen=True, kw_only=True):
 
     @property
     def max_real_secs(self) -> float:
-        return self.max_cpu_secs * MAX_SLOWDOWN
+        return self.max_cpu_secs * self.slowdown
 
     @property
     def max_memory(self) -> int:
@@ -48,10 +50,11 @@ class RunLimits(Struct, frozen=True, kw_only=True):
 
 class RunSettings(Struct, frozen=True):
     """The settings that all runs share. Lua gets its time from `clock` and `zone`. Limits are measured with the
-    `machine` clock."""
+    `machine` clock. `stopped_scripts` belongs to a single run: the scripts that it cannot require."""
 
     limits: RunLimits
     scripts: Folder | None
     clock: Clock
     zone: ZoneInfo
     machine: Clock
+    stopped_scripts: StoppedScripts | None = None

@@ -10,8 +10,7 @@ import asyncio
 import json
 import logging
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from functools import partial
 from math import inf
 from pathlib import Path
@@ -19,16 +18,15 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import orjson
-from msgspec.structs import replace
 
 from appliance.adapters.lua_calls import LuaCalls
 from appliance.clock import Clock, timestamp
 from appliance.errors import ExecutionCancelled, Fault, Invalid, ScriptFailed
 from appliance.home.values import to_bytes
 from appliance.lua.files.folder import Folder, folder_of
+from appliance.lua.running.load_limit import current_load
 from appliance.lua.running.lua_run import Failure, LuaRun, Priority
 from appliance.lua.running.run_limits import RunLimits, RunSettings
-from appliance.lua.running.start_limit import StartLimit
 from appliance.lua.running.stuck_files import StuckFiles
 from appliance.lua.running.worker import Worker
 from appliance.lua.text.source import Source
@@ -96,7 +94,6 @@ class WorkerPool:
         self._has_warned = False
         self._failed_starts = 0
         self._one_at_a_time = asyncio.Lock()
-        self._start_limit: StartLimit | None = None
         self._stuck = StuckFiles(self._settings.machine)
 
     async def __aenter__(self) -> WorkerPool:
@@ -123,18 +120,9 @@ class WorkerPool:
 
         If `is_kind` is true, the file has the globals of adapter kinds. Raise `ScriptFailed` if the file fails.
         """
-        run = partial(self._run_file, FrameKind.DESCRIBE, source, b"1" if is_kind else b"")
-        description = await (run() if self._start_limit is None else self._start_limit.run(source, run))
+        run, load = partial(self._run_file, FrameKind.DESCRIBE, source, b"1" if is_kind else b""), current_load()
+        description = await (run() if load is None else load.run(source, self._settings, run))
         return await asyncio.to_thread(_read_description, description)
-
-    @contextmanager
-    def start(self) -> Iterator[None]:
-        """Within the context, endless files delay the hub's start only briefly (see `StartLimit`)."""
-        self._start_limit = StartLimit(self._settings.limits)
-        try:
-            yield
-        finally:
-            self._start_limit = None
 
     async def call(self, source: Source, calls: LuaCalls, call: Mapping[str, Any], *, name: str) -> bytes:
         """Run the file of an adapter kind, then the function at `path`. Return the function's result as JSON.
@@ -201,14 +189,13 @@ class WorkerPool:
         given: bytes,
         calls: LuaCalls,
         name: str,
-        limits: RunLimits | None = None,
+        settings: RunSettings | None = None,
         *,
         priority: Priority = Priority.NORMAL,
         client: str = "",
     ) -> LuaRun:
-        """Begin a run, by default with the limits of the pool."""
-        settings = self._settings if limits is None else replace(self._settings, limits=limits)
-        run = LuaRun(name, kind, source, given, calls, settings, priority=priority, client=client)
+        """Begin a run, by default with the settings of the pool."""
+        run = LuaRun(name, kind, source, given, calls, settings or self._settings, priority=priority, client=client)
         if self._is_closing:
             run.cancel()
         else:
@@ -231,20 +218,20 @@ class WorkerPool:
         given: bytes,
         calls: LuaCalls,
         name: str,
-        limits: RunLimits | None = None,
+        settings: RunSettings | None = None,
     ) -> tuple[LuaRun, Failure]:
-        run = self._begin(kind, source, given, calls, name, limits)
+        run = self._begin(kind, source, given, calls, name, settings)
         return run, await run.finish()
 
     async def _run_file(
-        self, kind: FrameKind, source: Source, given: bytes = b"", limits: RunLimits | None = None
+        self, kind: FrameKind, source: Source, given: bytes = b"", settings: RunSettings | None = None
     ) -> bytes:
         """Return the result of the file's top-level code.
 
         If the worker ends while the file runs, run the file again, because another file may be the cause. Run
         interrupted files one after another, so that the faulty file cannot interrupt the others.
         """
-        begin = partial(self._run_once, kind, source, given, _FileCalls(source.name), source.name, limits)
+        begin = partial(self._run_once, kind, source, given, _FileCalls(source.name), source.name, settings)
         run, failure = await begin()
         if run.is_lost:
             async with self._one_at_a_time:

@@ -64,9 +64,11 @@ local function describe_chain(name)
   end
 end
 
-local function finish(name, ok, result)
+local function finish(name, outer, ok, result)
+  if not ok then caught(ok, result) end              -- a stop leaves `lares.required` as it is
+  lares.required = outer
   chain[#chain] = nil
-  if not ok then caught(ok, result) error(result, 0) end
+  if not ok then error(result, 0) end
   if result == nil then result = true end
   loaded[name] = result
   return result
@@ -81,6 +83,8 @@ function environment.require(name)
   lares.check()
   local text, file = lares.request('require', name)
   local chunk = lares.compile(text, file, 't')
+  local outer = lares.required
+  lares.required = file
   chain[#chain + 1] = name
-  return finish(name, lares.raw_pcall(chunk, name, file))
+  return finish(name, outer, lares.raw_pcall(chunk, name, file))
 end

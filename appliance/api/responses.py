@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping
 from itertools import takewhile
 from typing import Any
 
-import orjson
 from msgspec.structs import asdict
 from sanic import HTTPResponse
 
 from appliance.clock import Clock
 from appliance.event_loop import in_steps
+from appliance.home.values import to_bytes
 from appliance.tables.json_schema import Encode, Schema, Shape
 
 JSON_TYPE = "application/json"
@@ -35,7 +35,7 @@ class Response(HTTPResponse):
 
 def json_response(body: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> HTTPResponse:
     """Return a JSON response. A body of `bytes` is already JSON, and is sent unchanged."""
-    encoded = body if isinstance(body, bytes) else orjson.dumps(body, default=asdict)
+    encoded = body if isinstance(body, bytes) else to_bytes(body, default=asdict)
     return Response(encoded, status, {**headers, **JSON_HEADERS} if headers else {**JSON_HEADERS})
 
 
@@ -68,7 +68,7 @@ class LimitedList:
 
     def add(self, thing: Any) -> bool:
         """Add the object, or return False if there is no room."""
-        encoded = orjson.dumps(self._encode(thing))
+        encoded = to_bytes(self._encode(thing))
         self._left -= len(encoded) + 1
         if self._left < 0 and self._found:
             return False
@@ -89,5 +89,5 @@ async def encode_limited(clock: Clock, shape: Shape, things: Iterable[Any]) -> b
 async def encode_list(clock: Clock, shape: Shape, things: Iterable[Any]) -> bytes:
     """Return the objects as a JSON array, encoded in steps."""
     found: list[bytes] = []
-    await in_steps(clock, map(found.append, map(orjson.dumps, map(shape, things))))
+    await in_steps(clock, map(found.append, map(to_bytes, map(shape, things))))
     return b"[%b]" % b",".join(found)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import tracemalloc
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from functools import partial
@@ -13,6 +14,7 @@ import pytest
 from appliance.api.app import ROUTES
 from appliance.api.http_server.unsent_bytes import GRACE_SECS, MAX_BUILT_AT_ONCE, UnsentBytes
 from appliance.api.limits import ApiLimits
+from appliance.api.responses import LimitedList, json_response
 from appliance.home.events import SystemErrorReported
 from appliance.home.layout import Layout
 from appliance.home.model import Room
@@ -91,6 +93,20 @@ def test_each_long_list_waits_for_room_before_it_is_built() -> None:
     assert {path for path, is_large in lists.items() if not is_large} <= small | shared
 
 
+@pytest.mark.parametrize("text", ["x" * 3900, "x", "\n" * 1000])
+def test_an_encoded_answer_occupies_only_its_size(text: str) -> None:
+    """A result of orjson occupies up to eight times its size, and at least 4 KiB."""
+    entries, count = LimitedList(lambda entry: entry), 200
+    tracemalloc.start()
+    try:
+        assert all(entries.add({"text": text}) for _ in range(count))
+        response = json_response([text] * count)
+        occupied = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    assert occupied < len(entries.to_json()) + len(response.body or b"") + 100 * count
+
+
 def test_each_large_answer_from_the_history_is_slow() -> None:
     slow = {row.path for row in ROUTES if row.is_slow}
     assert slow == {row.path for row in ROUTES if row.is_large and ("/history" in row.path or "/audit" in row.path)}
@@ -109,17 +125,32 @@ async def test_slow_answers_delay_no_others() -> None:
     await waiting
 
 
-async def test_a_large_answer_waits_for_room_until_silent_clients_can_be_disconnected() -> None:
+async def test_a_large_answer_waits_briefly_for_clients_that_read() -> None:
     unsent, client = UnsentBytes(8), Client(0.0)
-    for each in (client, Client(1.0), Client(2.0), Client(3.0)):
+    for each in (client, Client(-1.0), Client(-2.0), Client(-3.0)):
         unsent.hold(each, 2)
     async with unsent.room_for_answer():
-        pass  # the silent clients delay the answer, but not longer than `GRACE_SECS`
+        pass  # the clients delay the answer, but not longer than `GRACE_SECS`
     waiting = asyncio.create_task(enter(unsent))
     await asyncio.sleep(0)
     assert not waiting.done()
     unsent.release(client)
     await waiting
+
+
+async def test_silent_clients_make_room_for_a_large_answer_but_others_do_not(
+    quiet_log: pytest.LogCaptureFixture,
+) -> None:
+    unsent = UnsentBytes(8)
+    silent, reading = [Client(late) for late in (3.0, 5.0, 4.0)], [Client(-1.0) for _ in range(2)]
+    for each in (*silent, *reading):
+        unsent.hold(each, 2 if each in reading else 1)
+    async with unsent.room_for_answer():
+        assert [each.is_open for each in silent] == [True, False, True], "one place is enough"
+    for _ in range(2):
+        unsent.hold(Client(-1.0), 2)
+    async with unsent.room_for_answer():
+        assert not any(each.is_open for each in silent) and all(each.is_open for each in reading)
 
 
 async def enter(unsent: UnsentBytes, *, is_slow: bool = False) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from math import inf
 from typing import Protocol
 
 from msgspec import Struct
@@ -64,18 +65,23 @@ class UnsentBytes:
 
     @asynccontextmanager
     async def room_for_answer(self, *, is_slow: bool = False) -> AsyncIterator[None]:
-        """Build a large answer in this context. Wait until few other large answers are being built. Then wait until
-        the limit has room for the answer. Silent clients free no room, so this second wait ends after `GRACE_SECS`.
-        Slow answers take the place only of other slow answers."""
+        """Build a large answer in this context. Wait until few other large answers are being built, and until the
+        limit has room for the answer. Slow answers take the place only of other slow answers."""
         async with self._building_slowly if is_slow else self._building:
-            try:
-                async with asyncio.timeout(GRACE_SECS):
-                    while self.held > self._max_bytes - self._max_share:
-                        self._has_room.clear()
-                        await self._has_room.wait()
-            except TimeoutError:
-                pass
+            await self._wait_for_room()
             yield
+
+    async def _wait_for_room(self) -> None:
+        """Wait until the limit has room for an answer, at most for `GRACE_SECS`. Then disconnect silent clients, but
+        no others."""
+        max_bytes = self._max_bytes - self._max_share
+        try:
+            async with asyncio.timeout(GRACE_SECS):
+                while self.held > max_bytes:
+                    self._has_room.clear()
+                    await self._has_room.wait()
+        except TimeoutError:
+            self._disconnect_slowest(max_bytes, min_late_secs=GRACE_SECS)
 
     def hold(self, client: SlowClient, size: int, body: bytes = b"") -> None:
         """Count this number of bytes and the body for the client. If the limit is still exceeded after `GRACE_SECS`,
@@ -98,10 +104,13 @@ class UnsentBytes:
         self._is_check_due = False
         self._disconnect_slowest(self._max_bytes)
 
-    def _disconnect_slowest(self, max_bytes: int) -> None:
-        """Disconnect the slowest clients until all clients together hold at most this number of bytes."""
+    def _disconnect_slowest(self, max_bytes: int, min_late_secs: float = -inf) -> None:
+        """Disconnect the slowest clients until all clients together hold at most this number of bytes. Keep clients
+        that are less than `min_late_secs` late."""
         while self._held and self.held > max_bytes:
             slowest = max(self._held, key=_late_secs)
+            if slowest.late_secs() < min_late_secs:
+                return
             self.release(slowest)
             log.info(
                 "closed the connection of %s, which read most slowly while unsent answers used all of their memory",

@@ -15,6 +15,7 @@ from appliance.files.lua_library import list_automation_fields, list_methods, li
 from appliance.home.json_shapes import DEVICE_COMMANDS
 from appliance.home.layout import Layout
 from appliance.home.model import Device
+from appliance.home.values import to_bytes
 from appliance.scenes import Scene
 from appliance.tables.json_schema import TEXT, Schema, array_of, maybe, record
 from appliance.tasks import SharedRun, Tasks
@@ -98,6 +99,6 @@ def _encode(names: HomeNames, devices: Sequence[Device], layout: Layout, scenes:
         "types": list_typed_fields(),
     }
     # one call for all devices would block other threads while it encodes megabytes
-    encoded = b",".join(orjson.dumps(_COMPLETED_DEVICE(each), default=asdict) for each in completed)
+    encoded = b",".join(to_bytes(_COMPLETED_DEVICE(each), default=asdict) for each in completed)
     others = orjson.dumps(_OTHER_PART(shown), default=asdict)
     return b"".join((b'{"devices":[', encoded, b"],", others[1:]))

@@ -144,6 +144,12 @@ async def test_a_failed_alarm_does_not_stop_others(caplog: pytest.LogCaptureFixt
         (Each(HOUR), False, [("pass", HOUR), ("set", -6 * SECOND), ("pass", 90 * MINUTE)], [HOUR, 2 * HOUR]),
         (Each(HOUR), False, [("pass", HOUR), ("set", -73 * SECOND), ("pass", 90 * MINUTE)], [HOUR, 2 * HOUR]),
         (Each(HOUR), False, [("pass", HOUR), ("set", -299 * SECOND), ("pass", 90 * MINUTE)], [HOUR, 2 * HOUR]),
+        (
+            Each(MINUTE),
+            False,
+            [("pass", MINUTE), ("set", -2 * MINUTE), ("pass", 4 * MINUTE)],
+            [MINUTE, 2 * MINUTE, 3 * MINUTE],
+        ),
         # set back to just before an occurrence, which is due before the scheduler notices the change
         (
             Each(HOUR),

@@ -99,7 +99,9 @@ def nearest(word: str, words: Iterable[str], likeness: float = 0.6) -> str | Non
 
     letters, given = Counter(word), _digits_in(word)
     compared, found = SequenceMatcher(b=word), (likeness, "")
-    limited = ((_greatest_likeness(letters, len(word), each), each) for each in words)
+    # a search compares thousands of words, so first compare their lengths
+    alike = (each for each in words if 2 * min(len(word), len(each)) / (len(word) + len(each) or 1) >= likeness)
+    limited = ((_greatest_likeness(letters, len(word), each), each) for each in alike)
     likely = sorted((each for each in limited if each[0] >= likeness), reverse=True)
     for greatest, each in islice((each for each in likely if _digits_in(each[1]) <= given), MAX_COMPARED):
         if greatest < found[0]:

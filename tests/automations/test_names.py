@@ -24,6 +24,7 @@ from appliance.automations.names.home_names import (
     MAX_NAME_FAULTS,
     MAX_NEAR_NAMES,
     MAX_NEAR_NAMES_PER_FILE,
+    MAX_SEARCHED_CHARS,
     HomeNames,
     NearNames,
     PastNames,
@@ -186,6 +187,13 @@ def test_a_file_with_many_unknown_names_leaves_searches_for_other_files() -> Non
     hinted = Counter(each.file for each in found if each.message.endswith(f"did you mean {LAMP}?"))
     most = MAX_NEAR_NAMES_PER_FILE
     assert hinted == {"a.lua": most, "b.lua": 1, "c.lua": most, "d.lua": most, "e.lua": MAX_NEAR_NAMES - 3 * most - 1}
+
+
+def test_searches_among_many_names_end_after_a_number_of_characters() -> None:
+    near, known = NearNames(), [LAMP, "x" * MAX_SEARCHED_CHARS]
+    assert near.find("device", f"{LAMP}x", known) == LAMP
+    assert near.find("device", f"{LAMP}y", known) is None
+    assert near.find("device", f"{LAMP}x", known) == LAMP
 
 
 def test_only_the_first_unknown_names_of_a_definition_are_listed() -> None:

@@ -47,6 +47,10 @@ MAX_NEAR_NAMES, MAX_NEAR_NAMES_PER_FILE = 100, 25
 needs 10 ms."""
 
 
+MAX_SEARCHED_CHARS = 6_000_000
+"""Maximum number of characters of known names that the searches of a check compare: about a second of one thread."""
+
+
 class NearNames(Struct):
     """The nearest known names that a check has found. `file` is the file that is being checked, and `searches` counts
     the searches for each file, so that a file with many errors leaves searches for other files."""
@@ -54,15 +58,19 @@ class NearNames(Struct):
     file: str = ""
     searches: Counter[str] = field(default_factory=Counter)
     found: dict[tuple[str, str], str | None] = field(default_factory=dict)
+    searched_chars: int = 0
 
     def find(self, kind: str, name: str, known: Iterable[str]) -> str | None:
         """Return the nearest known name. Return None if the searches for other names have reached a limit."""
         key = kind, name
         if key not in self.found:
-            if len(self.found) >= MAX_NEAR_NAMES or self.searches[self.file] >= MAX_NEAR_NAMES_PER_FILE:
+            is_full = len(self.found) >= MAX_NEAR_NAMES or self.searched_chars >= MAX_SEARCHED_CHARS
+            if is_full or self.searches[self.file] >= MAX_NEAR_NAMES_PER_FILE:
                 return None
+            names = list(known)
             self.searches[self.file] += 1
-            self.found[key] = nearest(name, known)
+            self.searched_chars += sum(map(len, names))
+            self.found[key] = nearest(name, names)
         return self.found[key]
 
 

@@ -13,6 +13,7 @@ from msgspec import convert
 from appliance.clock import Clock
 from appliance.event_loop import in_steps
 from appliance.home.bus import Bus
+from appliance.home.layout import Layout
 from appliance.home.registry import Registry
 from appliance.store.adapter_secrets import AdapterSecrets
 from appliance.store.clock_trust import ClockTrust, newest_time
@@ -95,6 +96,8 @@ class Store:
             layout = read_layout(self.document, self._ignore_malformed)
             read = partial(read_devices, self.document, layout, self._ignore_malformed, sections=self._sections)
             devices, doubtful = await asyncio.to_thread(read), self._read_doubtful()
+            if lock.was_cut_off:
+                doubtful |= await asyncio.to_thread(self._read_stopped, layout)
             self._registry.restore(layout, devices, are_doubtful=lock.was_cut_off, doubtful=doubtful)
             self.clock_trust = ClockTrust(self._clock, newest_time(self.document))
             recorder = Recorder(
@@ -131,6 +134,16 @@ class Store:
         """Return the attributes of stored devices that were doubtful at the last stop."""
         found = read_one(self.document, DOUBTFUL, lambda value: convert(value, dict[str, list[str]]), skip) or {}
         return {each: names for each, names in found.items() if self.document.get(STATE_PREFIX + each) is not None}
+
+    def _read_stopped(self, layout: Layout) -> dict[str, list[str]]:
+        """Return the attributes of stored devices whose sections do not run now, except virtual devices."""
+        ids = (key.removeprefix(STATE_PREFIX) for key in self.document.list_encoded((STATE_PREFIX,)))
+        sections = {each.partition(":")[0] for each in ids}.difference(self._sections)
+        read = partial(read_devices, self.document, layout, lambda *_: None)  # the start reports malformed records
+        devices = [device for section in sections for device in read(begin=f"{section}:")]
+        return {
+            each.id: sorted({*each.attributes, *each.last} - {"state"}) for each in devices if not each.is_virtual
+        }
 
     @property
     def has_lost_lock(self) -> bool:

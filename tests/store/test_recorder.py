@@ -71,10 +71,13 @@ async def recording(
         yield recorder, document
 
 
-def report(devices: int, attributes: Mapping[str, Any]) -> Report:
+def report(devices: int, attributes: Mapping[str, Any], vendor_specific: Mapping[str, Any] | None = None) -> Report:
     """Return a report of the sensors `a:0`, `a:1`, and so on, with equal attributes."""
-    ids = [f"a:{number}" for number in range(devices)]
-    seen = (Observation(device_id=each, kind=DeviceKind.SENSOR, attributes=attributes) for each in ids)
+    ids, specific = [f"a:{number}" for number in range(devices)], dict(vendor_specific or {})
+    seen = (
+        Observation(device_id=each, kind=DeviceKind.SENSOR, attributes=attributes, vendor_specific=specific)
+        for each in ids
+    )
     return Report(adapter="a", observations=tuple(seen))
 
 
@@ -301,6 +304,38 @@ async def test_after_a_kill_stored_values_are_doubtful_until_the_device_reports(
                 shutil.copytree(stopped, killed)  # like the card at the time of a kill
     assert [each.attributes for each in repeated] == [{"smoke"}] * is_killed
     assert crashes == [False, is_killed, False, False, False]
+
+
+@pytest.mark.parametrize("is_virtual", [True, False])
+@pytest.mark.parametrize("is_killed", [True, False])
+@pytest.mark.parametrize("begins", ["by a reload", "at a start", "at the second start"])
+async def test_after_a_kill_the_values_of_a_disabled_section_are_doubtful_once_it_is_enabled(
+    tmp_path: Path, begins: str, *, is_killed: bool, is_virtual: bool
+) -> None:
+    stopped, killed = tmp_path / "stopped", tmp_path / "killed"
+    stopped.mkdir()
+    bus, clock, repeated = Bus(), VirtualClock(LATER), list[Any]()
+    bus.listen(repeated.append, events.DoubtfulValuesRepeated)
+    later, enabled = killed if is_killed else stopped, {"a": SectionKind("x", (DeviceKind.SENSOR,))}
+    disabled: dict[str, SectionKind] = {}
+    seen = report(1, {"smoke": True}, vendor_specific={"virtual": True} if is_virtual else {})
+    for folder, sections, has_report in (
+        (stopped, enabled, True),
+        (later, disabled, begins == "by a reload"),
+        *[(later, disabled, False)] * (begins == "at the second start"),
+        (later, enabled, True),
+    ):
+        registry = Registry(bus, clock)
+        async with Store(Disk(folder), registry, bus, clock, flush_secs=60, sections=sections) as store:
+            if has_report and sections is disabled:
+                store.recorder.sections = enabled
+                await store.restore_section("a")
+            if has_report:
+                registry.apply(seen)
+            await store.recorder.flush()
+            if not killed.exists():
+                shutil.copytree(stopped, killed)  # like the card at the time of a kill
+    assert [each.attributes for each in repeated] == [{"smoke"}] * (is_killed and not is_virtual)
 
 
 @pytest.mark.parametrize("due", ["none", "before", "after"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Mapping
 from typing import Any, Protocol
@@ -27,6 +28,14 @@ class LuaCalls(Protocol):
         """Run `ctx:<operation>` and return JSON. A `LaresError` is raised in Lua at the calling line."""
 
     def log(self, level: str, message: str, fields: Any) -> None: ...
+
+
+class LuaCancelled(asyncio.CancelledError):
+    """The cancellation of a Lua function. `place` is the file and, if known, the line: `file:line`."""
+
+    def __init__(self, place: str) -> None:
+        super().__init__(place)
+        self.place = place
 
 
 def write_script_line(log: logging.Logger, level: str, message: str, fields: Any, **of: str) -> None:

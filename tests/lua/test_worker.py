@@ -259,8 +259,11 @@ STUCK_AT = (
     (f"{HEAD}{STUCK}\nend}}", 3),
     (f"{HEAD}local a = 1\nctx:get_device('x')\na = 2\n{STUCK}\nend}}", 5),
     (f"{HEAD}ctx:get_device('x')\n{SPIN}{STUCK}\nend}}", 5),
+    (f"\n{STUCK}\n{HEAD}end}}", 1),
+    (f"\n{SPIN}{STUCK}\n{HEAD}end}}", 2),
 )
-"""Files that get stuck. For each file, its last known line: a line in a function, a call of ctx, or a slow line."""
+"""Files that get stuck. For each file, its last known line: a line in a function, a call of ctx, a slow line, or the
+beginning of the file."""
 
 
 async def test_a_stuck_execution_names_its_last_known_line() -> None:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from appliance.adapters.access_settings import url_path
 from appliance.adapters.base import COMMAND_TIMEOUT_SECS, AdapterContext
+from appliance.adapters.lua_calls import LuaCancelled
 from appliance.adapters.lua_kinds.access import SectionAccess
 from appliance.adapters.lua_kinds.ctx import KindCtx
 from appliance.adapters.lua_kinds.host import KindHost, LoadedSection
@@ -38,8 +39,8 @@ class Results(NamedTuple):
 
 
 class CallCancelled(asyncio.CancelledError):
-    """The cancellation of a call. `place` is the file and function. `was_asking` is true if the function was waiting
-    for the device."""
+    """The cancellation of a call. `place` is the file, line, and function. `was_asking` is true if the function was
+    waiting for the device."""
 
     def __init__(self, place: str, *, was_asking: bool) -> None:
         super().__init__(place)
@@ -104,9 +105,9 @@ class KindFunctions:
             given["bytes"] = body.decode("latin-1")
         try:
             found = await self._host.call(self.section, ctx, path, given)
-        except asyncio.CancelledError:
-            place = f"{self.section.kind}.lua: {'.'.join(path)}"
-            raise CallCancelled(place, was_asking=ctx.was_asking) from None
+        except asyncio.CancelledError as cancelled:
+            place = cancelled.place if isinstance(cancelled, LuaCancelled) else f"{self.section.kind}.lua"
+            raise CallCancelled(f"{place}: {'.'.join(path)}", was_asking=ctx.was_asking) from None
         except ScriptFailed as failed:
             if ctx.failure is not None and str(ctx.failure) in failed.message:
                 raise type(ctx.failure)(self.redact(str(ctx.failure))) from None

@@ -58,14 +58,21 @@ def failure_of(
     reasons = [Reason(number) for number in frame.parts[0]]
     if reasons == [Reason.CANCELLED]:
         return ExecutionCancelled(f"{files[0].name} was cancelled before it ended")
-    file, line = _position(frame.parts[1].decode(errors="replace"), files, unknown=0)
-    sentence, limit = (text.format(limits) for text in _LIMITS[reasons[-1]])
     is_stuck = reasons[0] is Reason.STUCK
+    # if the first statement of a file is stuck, Lua has never polled
+    file, line = _position(frame.parts[1].decode(errors="replace"), files, unknown=int(is_stuck))
+    sentence, limit = (text.format(limits) for text in _LIMITS[reasons[-1]])
     # a long library function does not poll, so `line` is only the last polled line
     since = " at or after this line (look for a pattern search or a huge range)" * (line > 0)
     end = f"could not be stopped{since}" if is_stuck else f"was stopped ({limit})"
     status = "error" if reasons == [Reason.MEMORY] else "timeout"
     return ScriptFailed(Fault(file, line, f"{sentence} and {end}"), status)
+
+
+def place_of(position: bytes, files: Sequence[Source]) -> str:
+    """Return the position as `file:line`, or the executed file if the position is empty."""
+    file, line = _position(position.decode(errors="replace"), files, unknown=0)
+    return f"{file}:{line}" if line else file
 
 
 def _fault(message: str, position: str, absent: str, *, files: Sequence[Source], is_kind: bool) -> Fault:

@@ -24,11 +24,11 @@ from typing import Any, Protocol
 import orjson
 from msgspec import Struct
 
-from appliance.adapters.lua_calls import LuaCalls
+from appliance.adapters.lua_calls import LuaCalls, LuaCancelled
 from appliance.errors import Busy, ExecutionCancelled, Fault, ScriptFailed
 from appliance.lua.files.folder import answer_require
 from appliance.lua.running.ctx_calls import READING, UNCOUNTED, answer_call, describe_call, seconds_of_sleep
-from appliance.lua.running.failures import failure_of
+from appliance.lua.running.failures import failure_of, place_of
 from appliance.lua.running.run_limits import RunSettings
 from appliance.lua.running.run_times import RunTimes
 from appliance.lua.text.source import Source
@@ -212,7 +212,7 @@ class LuaRun:
                 self._worker.send(self, FrameKind.ANSWER, answer)
         except asyncio.CancelledError:
             if self._end is None or self._task is None:
-                raise
+                raise LuaCancelled(place_of(self._position, self._files)) from None
             self._task.uncancel()
             return self._end
         else:

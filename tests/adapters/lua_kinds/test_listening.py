@@ -252,11 +252,11 @@ async def test_a_failing_hook_is_reported(pool: WorkerPool, tmp_path: Path, capl
 
 @pytest.mark.slow
 async def test_a_function_without_requests_that_times_out_is_not_an_outage(pool: WorkerPool, tmp_path: Path) -> None:
-    poll = "poll = function(ctx) while true do crypto.pbkdf2('sha256', 'a', 'b', 200000) end end"
+    poll = "\npoll = function(ctx) while true do\ncrypto.pbkdf2('sha256', 'a', 'b', 200000) end end"
     async with listening(pool, tmp_path, f'return {{ name = "Busy", {poll} }}') as it:
         await until(lambda: any(isinstance(each, events.AdapterErrored) for each in it.happened))
     [error] = [each.message for each in it.happened if isinstance(each, events.AdapterErrored)]
-    assert error == "mine.lua: poll took longer than 5 s, excluding the wait for the device"
+    assert error == "config/adapters/mine.lua:3: poll took longer than 5 s, excluding the wait for the device"
 
 
 async def test_large_messages_wait_within_a_budget_of_bytes() -> None:

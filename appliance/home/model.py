@@ -143,7 +143,10 @@ def changed_attributes(before: Device | None, after: Device) -> frozenset[str]:
     if before is None:
         return frozenset(new)
     old = before.attributes
-    differing = [name for name in new if name not in old or old[name] != new[name]]
+    differing: list[str] = []
+    for name, value in new.items():
+        if name not in old or old[name] != value:
+            differing.append(name)
     return frozenset(differing if old.keys() <= new.keys() else [*differing, *(old.keys() - new.keys())])
 
 

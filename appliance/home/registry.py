@@ -300,7 +300,8 @@ class Registry:
             yield
 
     def _observe(self, seen: Observation, adapter: str, now: datetime) -> None:
-        device_id, dropped = seen.device_id, Dropped()
+        device_id = seen.device_id
+        dropped: Dropped = {}
         try:
             before = self._device_or_new(device_id, adapter, now)
             after = device_after(before, seen, ONLINE if seen.is_available else UNAVAILABLE, now, dropped)

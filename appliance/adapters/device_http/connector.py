@@ -116,9 +116,10 @@ class _Protocol(ResponseHandler):
             if self._payload_parser_failed:
                 self._queue = None  # aiohttp drops all further bytes
                 return
-            # a complete message begins a new count, but a ping between its parts does not
-            new = [frame.type for frame, _ in itertools.islice(waiting, before, None)]
-            self._unfinished = self._unfinished + len(piece) if _WHOLE.isdisjoint(new) else 0
+            self._unfinished += len(piece)
+            for frame, _ in itertools.islice(waiting, before, None):
+                if frame.type in _WHOLE:  # a ping between the parts of a message does not begin a new count
+                    self._unfinished = 0
             self.note_read(self._in_use)
             if self._unread.is_exceeded:
                 code = aiohttp.WSCloseCode.MESSAGE_TOO_BIG

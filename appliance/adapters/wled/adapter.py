@@ -218,7 +218,8 @@ class WledAdapter(PollingAdapter):
     ) -> tuple[tuple[Observation, ...], frozenset[str] | None]:
         """Return the segments, and the ids of all devices. If a segment is unreadable, its id is unknown: return None
         instead of the ids, so that no device is removed."""
-        segments, is_complete = list[Observation](), "seg" not in whole.wrong
+        segments: list[Observation] = []
+        is_complete = "seg" not in whole.wrong
         listed, is_dark = state.get("seg"), whole.attributes.get("power") == "off"
         for segment in self.first_parts(listed) if isinstance(listed, list) else ():
             try:
@@ -275,10 +276,11 @@ def _light(part: Mapping[str, Any]) -> tuple[dict[str, Value], dict[str, str]]:
     """Return power and brightness, and the faults by attribute."""
     attributes: dict[str, Value] = {}
     wrong: dict[str, str] = {}
-    if isinstance(part.get("on", True), bool):
-        attributes["power"] = "on" if part.get("on", True) else "off"
+    is_on = part.get("on", True)
+    if isinstance(is_on, bool):
+        attributes["power"] = "on" if is_on else "off"
     else:
-        wrong["power"] = f"the field on must be true or false, not {format_value(part['on'])}"
+        wrong["power"] = f"the field on must be true or false, not {format_value(is_on)}"
     try:
         attributes["brightness"] = percent_of(integer(part["bri"], 0, 255), 255)
     except KeyError:

@@ -46,6 +46,9 @@ MAX_BY_CLIENTS = 1000
 """Maximum number of executions that clients started and that have not ended, for scenes and automations each. If they
 use half of the worker's memory, fewer are accepted."""
 
+RESERVED_PER_CLIENT = 16
+"""Number of executions that each key or broker may have even if others have `MAX_BY_CLIENTS`."""
+
 MIN_REPORTED_WAIT_SECS = 1.0
 """An execution that has waited this long for room in the worker reports the wait as a warning."""
 
@@ -243,13 +246,17 @@ class Executor:
         return execution
 
     def _check_room(self, request: ExecutionRequest) -> None:
-        if len(self._by_clients) >= MAX_BY_CLIENTS:
+        is_full = len(self._by_clients) >= MAX_BY_CLIENTS
+        if is_full and self._count_by_client(request.client) >= RESERVED_PER_CLIENT:
             why = f"{MAX_BY_CLIENTS} executions that clients started have not ended"
         elif self._pool.is_half_used:
             why = HALF_USED
         else:
             return
         raise _busy(request, why)
+
+    def _count_by_client(self, client: str) -> int:
+        return sum(each.request.client == client for each in self._by_clients)
 
     def _reserve(
         self, execution: Execution, admitted: Collection[Execution], waiting: Collection[Execution]

@@ -13,7 +13,7 @@ from appliance.api.simulation import MAX_SIMULATED_HOURS
 from appliance.cli.completion import SHELLS, PathText
 from appliance.cli.help import EXAMPLES, subcommands
 from appliance.cli.log_output import one_line
-from appliance.cli.terminal import shorten, write
+from appliance.cli.terminal import shorten_middle, write
 from appliance.errors import StartFailed
 from appliance.log_buffer import LOG_LEVELS, MAX_LOG_ENTRIES
 from appliance.tables.checks import nearest, suggest
@@ -28,7 +28,7 @@ class _Parser(argparse.ArgumentParser):
         self.print_usage(sys.stderr)
         if found := _UNKNOWN_COMMAND.match(message):
             message = f"unknown command '{found['word']}'{self._suggest_command(found['word'])}"
-        self.exit(os.EX_USAGE, f"lares: {shorten(one_line(message))}\n")
+        self.exit(os.EX_USAGE, f"lares: {shorten_middle(one_line(message))}\n")
 
     def _suggest_command(self, word: str) -> str:
         known = subcommands(self)

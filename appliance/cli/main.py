@@ -20,7 +20,7 @@ delay_imports()  # here, because the following modules already import some of th
 from appliance.cli.arguments import parse
 from appliance.cli.log_output import discard, make_streams_safe
 from appliance.cli.single_file import list_targets
-from appliance.cli.terminal import say, shorten, write
+from appliance.cli.terminal import say, shorten_middle, write
 from appliance.errors import AccessDenied, LaresError, StartFailed
 from appliance.imports import frozen_imports
 from appliance.store.disk import access_remedy
@@ -102,5 +102,5 @@ def _licences() -> int:
 
 def _fail(message: object, code: int) -> int:
     first, *more = message.lines if isinstance(message, LaresError) else (str(message),)
-    say(*map(shorten, (f"lares: {first}", *more)), to=sys.stderr)
+    say(*map(shorten_middle, (f"lares: {first}", *more)), to=sys.stderr)
     return code

@@ -66,7 +66,7 @@ def check_reader() -> None:
             raise BrokenPipeError
 
 
-def shorten(sentence: str) -> str:
+def shorten_middle(sentence: str) -> str:
     """Remove the middle of a long error message, which can contain a long argument. The end can contain a remedy."""
     if len(sentence) <= MAX_ERROR_CHARS:
         return sentence

@@ -36,6 +36,7 @@ from appliance.history.hours import Hour
 from appliance.history.series import ValueParts
 from appliance.home.events import CommandEnded
 from appliance.home.json_shapes import STATED_COMMAND
+from appliance.shortening import shorten
 
 _DAY_SECS = 86_400
 
@@ -226,4 +227,4 @@ def month_at(moment: datetime) -> str:
 
 
 def _cut(text: str | None) -> str | None:
-    return text if text is None or len(text) <= MAX_CARD_TEXT_CHARS else f"{text[: MAX_CARD_TEXT_CHARS - 1]}…"
+    return None if text is None else shorten(text, MAX_CARD_TEXT_CHARS)

@@ -24,6 +24,7 @@ from appliance.adapters.secret_files import secret_of
 from appliance.byte_budget import ByteBudget
 from appliance.errors import AdapterFailed, Busy, LaresError, Unreachable
 from appliance.home.values import Value
+from appliance.shortening import shorten
 from appliance.tables.checks import format_value
 
 PAUSES_SECS = (1.0, 4.0)
@@ -124,7 +125,7 @@ class NotifyAdapter(Adapter):
             )
         self._gathered_count += 1
         if len(self._gathered) < MAX_GATHERED:
-            self._gathered.append(text if len(text) <= MAX_GATHERED_CHARS else f"{text[: MAX_GATHERED_CHARS - 1]}…")
+            self._gathered.append(shorten(text, MAX_GATHERED_CHARS))
         self._is_gathering.set()
 
     async def _send_gathered(self) -> None:

@@ -16,6 +16,7 @@ from appliance.adapters.notify.kind import NotifySection
 from appliance.adapters.notify.sender import Button, PartlySent
 from appliance.adapters.tls import share_tls
 from appliance.errors import BadAnswer, Unreachable
+from appliance.shortening import shorten
 
 MAX_MAIL_SUBJECT_CHARS = 78
 
@@ -72,9 +73,7 @@ class MailSender:
         mail = EmailMessage()
         first = (title or message).strip().splitlines() or ["Lares"]
         subject = "".join(each if each.isprintable() else " " for each in first[0])
-        mail["Subject"] = (
-            subject if len(subject) <= MAX_MAIL_SUBJECT_CHARS else f"{subject[: MAX_MAIL_SUBJECT_CHARS - 1]}…"
-        )
+        mail["Subject"] = shorten(subject, MAX_MAIL_SUBJECT_CHARS)
         mail["From"] = settings.from_
         mail["To"] = ", ".join(settings.to or ())
         mail["Date"] = format_datetime(self._clock.now())

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from appliance.api.why.executions import describe_executions, describe_file, list_decisions
-from appliance.api.why.explanation import MAX_LISTED, ONE, Explanation, list_safe_mode, shorten, word_for
+from appliance.api.why.explanation import MAX_LISTED, ONE, Explanation, list_safe_mode, take_first, word_for
 from appliance.automations.automations import NOT_YET_ON, View
 from appliance.automations.conditions.base import Condition
 from appliance.automations.conditions.combine import Combination
@@ -38,7 +38,7 @@ async def explain_automation(hub: Hub, id_: str, known: HomeNames) -> Explanatio
     ends = [f"'{word}' matches; the automation runs at {at} if '{word}' still matches then" for word, at in words]
     now = describe_executions(hub, id_)
     faults = await asyncio.to_thread(lambda: [*known.faults_of(file), *known.inspect(file.source)])
-    wrong = shorten([fault.message for fault in faults])
+    wrong = take_first([fault.message for fault in faults])
     as_it_was = [*list_safe_mode(hub), *await describe_file(automations.catalog, file)]
     if definition.needs_clock() and (reason := trust.distrust_reason()) is not None:
         as_it_was.append(reason)
@@ -48,7 +48,7 @@ async def explain_automation(hub: Hub, id_: str, known: HomeNames) -> Explanatio
     return Explanation(
         kind="automation",
         id=id_,
-        summary=[*as_it_was, *now, *idle, *missed, *shorten(waits), *shorten(ends), *wrong],
+        summary=[*as_it_was, *now, *idle, *missed, *take_first(waits), *take_first(ends), *wrong],
         decisions=await list_decisions(hub, "automation", id_),
         automation={
             "triggers": [_state(trigger) for trigger in definition.triggers],

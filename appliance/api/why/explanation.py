@@ -38,7 +38,7 @@ class Explanation(Struct, frozen=True, kw_only=True):
     automation: dict[str, Any] | None = None
 
 
-def shorten(sentences: Sequence[str]) -> list[str]:
+def take_first(sentences: Sequence[str]) -> list[str]:
     """Return the first `MAX_LISTED` sentences, and the number of further ones."""
     more = len(sentences) - MAX_LISTED
     return [*sentences[:MAX_LISTED], *([f"{more} more of these"] if more > 0 else [])]

@@ -13,7 +13,7 @@ from appliance.home.commands import Command
 from appliance.lua.running.command_results import CommandResults
 from appliance.lua.running.failed_calls import FailedCalls
 from appliance.lua.running.packed_rows import RowMemory
-from appliance.lua.running.trace import Trace, shorten
+from appliance.lua.running.trace import Trace, shorten_strings
 
 log = logging.getLogger("scripts")
 
@@ -87,7 +87,7 @@ class Context:
     def warn(self, target: str, reason: str) -> None:
         """Add a failed call to the warnings of the execution's history entry."""
         if len(self._warnings) < MAX_WARNINGS:
-            self._warnings.append(shorten(f"{target}: {reason}"))
+            self._warnings.append(shorten_strings(f"{target}: {reason}"))
 
     def record(self, outcome: Outcome, command: Command) -> dict[str, Any]:
         """Store and return the result of a command to one device."""

@@ -7,7 +7,7 @@ from datetime import datetime
 from msgspec import Struct
 
 from appliance.clock import Clock
-from appliance.lua.running.trace import shorten
+from appliance.lua.running.trace import shorten_strings
 
 MAX_FAILED_CALLS = 100
 
@@ -34,7 +34,7 @@ class FailedCalls:
         before = self._rows.pop((source, target), None)
         count = 1 if before is None else before.count + 1
         self._rows[source, target] = FailedCall(
-            source=source, target=target, reason=shorten(reason), at=self._clock.now(), count=count
+            source=source, target=target, reason=shorten_strings(reason), at=self._clock.now(), count=count
         )
         if len(self._rows) > MAX_FAILED_CALLS:
             del self._rows[next(iter(self._rows))]

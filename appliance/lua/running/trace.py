@@ -7,6 +7,7 @@ from typing import Any
 
 from appliance.clock import Clock
 from appliance.lua.running.packed_rows import PackedRows, RowMemory
+from appliance.shortening import shorten
 
 MAX_TRACE_STEPS = 200
 MAX_LOG_STEPS = 50
@@ -28,7 +29,7 @@ class Trace:
     def add(self, step: str, **fields: Any) -> None:
         """Add a step: `command`, `invoke`, `sleep`, `log`, `scene`, or `wait`."""
         at_ms = round((self._clock.monotonic() - self._began) * 1000)
-        row = {"at_ms": at_ms, "step": step, **{key: shorten(value) for key, value in fields.items()}}
+        row = {"at_ms": at_ms, "step": step, **{key: shorten_strings(value) for key, value in fields.items()}}
         self._count += 1
         if step == "log":
             self._log_count += 1
@@ -48,10 +49,10 @@ class Trace:
         return min(added, MAX_TRACE_STEPS) - min(kept, MAX_TRACE_STEPS)
 
 
-def shorten(value: Any) -> Any:
+def shorten_strings(value: Any) -> Any:
     """Return the value as plain data, with short strings."""
     if isinstance(value, dict):
-        return {key: shorten(each) for key, each in value.items()}
+        return {key: shorten_strings(each) for key, each in value.items()}
     if isinstance(value, str):
-        return f"{value[: MAX_STEP_CHARS - 1]}…" if len(value) > MAX_STEP_CHARS else str(value)
+        return shorten(str(value), MAX_STEP_CHARS)
     return value

@@ -25,6 +25,7 @@ from appliance.adapters.lua_kinds.web_request import (
 from appliance.adapters.redaction import Redaction
 from appliance.computing import compute_alone
 from appliance.errors import AdapterFailed, Invalid, Unanswered, Unreachable, Unreadable
+from appliance.shortening import join_first
 from appliance.tables.checks import number_within
 
 MAX_DESCRIBED, MAX_DESCRIBED_BYTES = 4, 1 << 18
@@ -155,8 +156,7 @@ def _fields_of(response: HttpResponse) -> str:
         value = None
     if isinstance(value, dict):
         names = [str(name)[:MAX_FIELD_CHARS] for name in value]
-        more = f" and {len(names) - MAX_FIELDS} more" if len(names) > MAX_FIELDS else ""
-        return ", ".join(names[:MAX_FIELDS]) + more if names else "no fields"
+        return join_first(names, MAX_FIELDS) if names else "no fields"
     if isinstance(value, list):
         return f"a list of {len(value)}"
     return f"{len(response.body)} bytes that are not a JSON object"

@@ -16,7 +16,7 @@ from appliance.adapters.notify.kind import NotifySection
 from appliance.adapters.notify.sender import Button, PartlySent
 from appliance.adapters.tls import share_tls
 from appliance.errors import BadAnswer, Unreachable
-from appliance.shortening import shorten
+from appliance.shortening import join_first, shorten
 
 MAX_MAIL_SUBJECT_CHARS = 78
 
@@ -89,8 +89,7 @@ def _answer(code: int, message: str) -> str:
 def _list_refused(refused: Mapping[str, tuple[int, str]]) -> str:
     """Format the rejected recipients, each with the server's response."""
     named = [f"{name}: {_answer(*answer)}" for name, answer in sorted(refused.items())]
-    more = f"; and {len(named) - MAX_NAMED} more" if len(named) > MAX_NAMED else ""
-    return "; ".join(named[:MAX_NAMED]) + more
+    return join_first(named, MAX_NAMED, "; ")
 
 
 def _reason(error: Any) -> str:

@@ -31,6 +31,7 @@ from appliance.lua.files.catalog import LoadedFile
 from appliance.lua.files.folder import Contents, folder_of, modules_of
 from appliance.lua.text.called_names import called_names
 from appliance.lua.text.source import FieldLines, Source
+from appliance.shortening import join_first
 from appliance.tables.checks import format_value, is_number, nearest, rounded, suggest
 from appliance.tables.fields import Path, Problem, located
 
@@ -93,8 +94,7 @@ class RemovedDevice(Struct, frozen=True, kw_only=True):
 
 def describe_ambiguous(name: str, ids: Sequence[str]) -> str:
     """Return the error for a name of several objects with these ids."""
-    further = f" and {len(ids) - MAX_LISTED_NAMES} more" if len(ids) > MAX_LISTED_NAMES else ""
-    return f"the name {name!r} is ambiguous; write one of these ids: {', '.join(ids[:MAX_LISTED_NAMES])}{further}"
+    return f"the name {name!r} is ambiguous; write one of these ids: {join_first(ids, MAX_LISTED_NAMES)}"
 
 
 class HomeNames(Struct, frozen=True, kw_only=True, dict=True):

@@ -22,6 +22,7 @@ from appliance.lua.files.folder import Contents
 from appliance.lua.running.worker_pool import WorkerPool
 from appliance.lua.text.source import MAX_FILE_BYTES, Source
 from appliance.scenes import build_scene_catalog
+from appliance.shortening import join_first
 from appliance.tables.checks import LUA
 from appliance.tables.fields import Findings, Table
 
@@ -102,5 +103,4 @@ def _refuse(faults: Sequence[str]) -> None:
 
 
 def _joined(faults: Sequence[str]) -> str:
-    more = [f"and {len(faults) - MAX_SHOWN_FAULTS} more faults"] if len(faults) > MAX_SHOWN_FAULTS else []
-    return "; ".join([*faults[:MAX_SHOWN_FAULTS], *more])
+    return join_first(faults, MAX_SHOWN_FAULTS, "; ")

@@ -32,6 +32,7 @@ from appliance.lua.running.worker import Worker
 from appliance.lua.text.source import Source
 from appliance.lua_worker.protocol import FrameKind
 from appliance.settings import AutomationRunner, ScriptsSettings
+from appliance.shortening import join_first
 from appliance.tables.checks import Function
 from appliance.tasks import Tasks
 
@@ -292,9 +293,8 @@ class WorkerPool:
     def _note_loss(self, worker: Worker, reason: str) -> None:
         names = sorted({run.name for run in worker.list_runs() if run.is_begun and run.kind in _EXECUTING})
         if names:
-            more = f" and {len(names) - MAX_NAMES_IN_LOSS} more" if len(names) > MAX_NAMES_IN_LOSS else ""
-            failed = ", ".join(names[:MAX_NAMES_IN_LOSS])
-            reason = f"{reason}; the executions in it failed: {failed}{more}; start them again if necessary"
+            failed = join_first(names, MAX_NAMES_IN_LOSS)
+            reason = f"{reason}; the executions in it failed: {failed}; start them again if necessary"
         self._kill_count += 1
         self._kills.appendleft({"at": timestamp(self._settings.clock.now()), "pid": worker.pid, "reason": reason})
         log.error("%s", reason)

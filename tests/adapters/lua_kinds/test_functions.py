@@ -771,7 +771,7 @@ EMPTY: tuple[tuple[Any, str], ...] = (
     ([1, 2], "a list of 2"),
     ((200, ""), "nothing"),
     ((200, "<html>"), "6 bytes that are not a JSON object"),
-    ({f"f{n}": n for n in range(41)}, ", ".join(f"f{n}" for n in range(40)) + " and 1 more"),
+    ({f"f{n}": n for n in range(41)}, ", ".join(f"f{n}" for n in range(40)) + ", and 1 more"),
 )
 
 

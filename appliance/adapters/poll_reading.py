@@ -47,11 +47,11 @@ class PollReading:
         return replace(report, observations=kept, present=frozenset(present))
 
     def _merged(self, seen: Observation, registry: Registry) -> Observation:
-        devices = registry.find_devices([seen.device_id])
-        if not devices or seen.device_id not in self._attributes:
+        device = registry.find_device(seen.device_id)
+        if device is None or seen.device_id not in self._attributes:
             return seen
         names = self._attributes[seen.device_id]
-        newer = {key: value for key, value in devices[0].attributes.items() if key in names}
+        newer = {key: value for key, value in device.attributes.items() if key in names}
         read = {key: value for key, value in seen.attributes.items() if key not in names}
         is_available = seen.is_available if (state := newer.pop("state", None)) is None else state != UNAVAILABLE
         return replace(seen, attributes={**read, **newer}, is_available=is_available)

@@ -128,8 +128,8 @@ class Publisher(HealthPublisher):
 
     def find(self, device_id: str) -> Device | None:
         """Return the adapter's device with its current state, or None."""
-        found = self._registry.find_devices([device_id])
-        return found[0] if found and found[0].metadata.source == self.name else None
+        found = self._registry.find_device(device_id)
+        return None if found is None or found.metadata.source != self.name else found
 
     def event(self, device_id: str, event: str, data: Mapping[str, Value] | None = None) -> None:
         """Publish an event of the device. Two equal calls publish two events."""

@@ -133,7 +133,8 @@ class CtxMethods:
         return [context.record(outcome, command) for outcome in outcomes]
 
     def _list_specs(self, device_id: str) -> Iterable[CommandSpec]:
-        return [spec for device in self._registry.find_devices([device_id]) for spec in device.commands or ()]
+        device = self._registry.find_device(device_id)
+        return () if device is None else device.commands or ()
 
     async def _invoke(self, context: Context, target: str, payload: Any, _: None) -> Any:
         check_payload(payload)
@@ -210,8 +211,8 @@ class CtxMethods:
 
         def check(event: Event | None = None) -> None:
             if event is None or (isinstance(event, DeviceStateChanged) and event.device.id == device_id):
-                found = self._registry.find_devices([device_id])
-                if found and requirement.holds(found[0].attributes.get(attribute)):
+                found = self._registry.find_device(device_id)
+                if found is not None and requirement.holds(found.attributes.get(attribute)):
                     matched.set()
 
         has_matched = False

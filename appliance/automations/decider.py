@@ -69,8 +69,8 @@ class Decider:
         """Return whether the subject is an alarm attribute of a device."""
         match subject:
             case "device", device_id, attribute:
-                found = self._environment.registry.find_devices([device_id])
-                return any(each.is_alarm(attribute) for each in found)
+                device = self._environment.registry.find_device(device_id)
+                return device is not None and device.is_alarm(attribute)
         return False
 
     def _check_conditions(self, definition: AutomationDefinition) -> Refusal | None:

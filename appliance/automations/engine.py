@@ -121,7 +121,9 @@ class Engine:
         if len(devices) > MAX_DISPATCHED_AT_ONCE:
             return {}
         changes = [
-            _change(before, device) for device in devices for before in self._registry.find_devices([device.id])
+            _change(before, device)
+            for device in devices
+            if (before := self._registry.find_device(device.id)) is not None
         ]
         found = [(active, event) for event in changes for active in self._index.of(event, self._waits)]
         if len(found) > MAX_DISPATCHED_AT_ONCE:

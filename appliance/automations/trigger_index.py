@@ -48,8 +48,8 @@ class TriggerIndex:
             found = self.of_device(event.device, event.changed)
             return list(dict.fromkeys([*found, *waits.of(event.device.id)]))
         if isinstance(event, events.DeviceEvent):
-            devices = self._registry.find_devices([event.device_id])
-            return list(dict.fromkeys(active for device in devices for active in self.of_device(device, ())))
+            device = self._registry.find_device(event.device_id)
+            return [] if device is None else list(dict.fromkeys(self.of_device(device, ())))
         subject = SUBJECTS.get(type(event))
         return [] if subject is None else self.of_subject(*subject(event))
 

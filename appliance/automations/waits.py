@@ -148,7 +148,7 @@ class Waits:
             return
         removing = self._writes.remove(active.id, active.wait_key(device_id))
         self.drop(active, device_id)
-        device = next(iter(self._registry.find_devices([device_id])), None)
+        device = self._registry.find_device(device_id)
         is_meant = device is None or wait.trigger.devices.include(device, self._registry)
         match = wait.trigger.resolve(wait.match, device) if is_meant else None
         if removing is not None:

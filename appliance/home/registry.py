@@ -94,9 +94,13 @@ class Registry:
             ids = map(self.id_of, ids)
         return [self._devices[id_] for id_ in dict.fromkeys(ids) if id_ in self._devices]
 
+    def find_device(self, word: str) -> Device | None:
+        """Return the device with this id or alias, or None."""
+        return self._devices.get(self.layout.id_of(word, self._devices))
+
     def get_device(self, device_id: str) -> Device:
         """Return the device with this id or alias."""
-        device = self._devices.get(self.id_of(device_id))
+        device = self.find_device(device_id)
         if device is None:
             raise self.no_device(device_id)
         return device

@@ -272,10 +272,10 @@ class Recorder:
                 self._changed.note_removal(device_id, is_deleted=is_stored and not is_kept)
 
     def _record_device(self, device_id: str) -> dict[str, Any]:
-        found = self._registry.find_devices([device_id])
-        if found:
+        device = self._registry.find_device(device_id)
+        if device is not None:
             has_state = self._is_last and self._changed.is_offline(device_id)
-            return encode_device(found[0], self.sections, has_state=has_state)
+            return encode_device(device, self.sections, has_state=has_state)
         if self._changed.is_removed(device_id):
             return {DEVICE_PREFIX + device_id: None, STATE_PREFIX + device_id: None}
         return {}

@@ -130,8 +130,7 @@ class DevicesApi(ApiResource):
         """Make the change. Return the device in its current state with the new layout. If the device was removed
         meanwhile, return the given device with the new layout."""
         layout = await self.hub.store.layout_changes.make(change)
-        [current] = self.hub.registry.find_devices([device.id]) or [device]
-        return layout.apply_to(current)
+        return layout.apply_to(self.hub.registry.find_device(device.id) or device)
 
     @route(
         "POST",

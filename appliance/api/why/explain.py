@@ -62,8 +62,8 @@ async def _find_id(hub: Hub, word: str) -> str:
     ]
     if any(word == id_ for id_, _ in pairs):
         return word
-    if found := hub.registry.find_devices([word]):
-        return found[0].id
+    if (found := hub.registry.find_device(word)) is not None:
+        return found.id
     # a scene and an automation can have the same id
     named = list(dict.fromkeys(id_ for id_, name in pairs if name.casefold() == word.casefold()))
     if len(named) > 1:

@@ -51,5 +51,5 @@ def list_safe_mode(hub: Hub) -> list[str]:
 
 def word_for(hub: Hub, device_id: str) -> str:
     """Return the device's alias, or its id if it has no alias."""
-    found = hub.registry.find_devices([device_id])
-    return device_id if not found or found[0].alias is None else found[0].alias
+    found = hub.registry.find_device(device_id)
+    return device_id if found is None or found.alias is None else found.alias

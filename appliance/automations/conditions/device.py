@@ -68,14 +68,14 @@ class DeviceState(Condition, frozen=True, kw_only=True):
 
     def evaluate(self, environment: Environment, instant: datetime | None) -> Fact:
         """Compare the attribute. If the device or attribute is missing, the result is unknown."""
-        devices, needs = environment.registry.find_devices([self.device_id]), str(self.requirement)
-        if not devices:
+        device, needs = environment.registry.find_device(self.device_id), str(self.requirement)
+        if device is None:
             return Fact(holds=None, past=str(NotFound("device", self.device_id)))
-        value = devices[0].attributes.get(self.attribute)
+        value = device.attributes.get(self.attribute)
         if value is None:
             return Fact(holds=None, past=f"device '{self.device_id}' has no {self.attribute}", needs=needs)
         fact = _compare(value, self.requirement, self.attribute, f"{self.attribute} of {self.device_id!r}")
-        return self._add_duration(environment, devices[0], instant, fact) if fact.holds and self.for_secs else fact
+        return self._add_duration(environment, device, instant, fact) if fact.holds and self.for_secs else fact
 
     def _add_duration(self, environment: Environment, device: Device, instant: datetime | None, fact: Fact) -> Fact:
         """Check whether the attribute has matched for long enough. While the clock is not trusted, the result is

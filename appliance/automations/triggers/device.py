@@ -100,13 +100,13 @@ class Devices(Struct, frozen=True, kw_only=True):
         sentences = []
         for device_id in self.ids[:MAX_DESCRIBED_IDS]:
             whose = "it" if len(self.ids) == 1 else f"'{device_id}'"
-            found = environment.registry.find_devices([device_id])
-            if not found:
+            device = environment.registry.find_device(device_id)
+            if device is None:
                 sentences.append(f"; there is no device '{device_id}'")
                 continue
-            if (state := found[0].attributes.get("state")) in AWAY:
+            if (state := device.attributes.get("state")) in AWAY:
                 sentences.append(f"; {whose} is {state} now (`lares why {device_id}`)")
-            if sentence := describe(found[0]):
+            if sentence := describe(device):
                 sentences.append(f"; {whose} {sentence}")
         return "".join(sentences)
 

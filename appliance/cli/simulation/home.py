@@ -172,7 +172,7 @@ def add_missing_devices(registry: Registry, events: Iterable[FileEvent]) -> dict
     made: dict[str, int] = {}
     for event in events:
         device_id = registry.id_of(event.device_id)
-        if device_id not in made and not registry.find_devices([device_id]):
+        if device_id not in made and registry.find_device(device_id) is None:
             made[device_id] = event.line
             seen = Observation(
                 device_id=device_id,
@@ -193,7 +193,7 @@ def mark_all_observed(registry: Registry) -> None:
 
 def apply_event(registry: Registry, event: FileEvent) -> None:
     """Apply the event to the simulated home."""
-    [device] = registry.find_devices([event.device_id])
+    device = registry.get_device(event.device_id)
     source = device.metadata.source
     if event.attribute == EVENT:
         registry.publish_event(source, device.id, event.value, {})

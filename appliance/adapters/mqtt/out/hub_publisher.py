@@ -239,8 +239,8 @@ class HubPublisher:
     def _find(self, device_id: str) -> Device | None:
         """Return the device that this hub publishes under an id. Return None for an unknown id, or for a device from
         MQTT."""
-        found = self._home.registry.find_devices([device_id])
-        return found[0] if found and found[0].metadata.source not in self._brokers else None
+        found = self._home.registry.find_device(device_id)
+        return None if found is None or found.metadata.source in self._brokers else found
 
     def _publish_event(self, device_id: str, name: str, data: Mapping[str, object]) -> None:
         if self._connection is None or self._find(device_id) is None:

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections import namedtuple
 from enum import IntEnum
-from struct import Struct
+from struct import Struct, pack, unpack_from
 
 MAX_FRAME_BYTES = 24 << 20
 
-_HEADER = Struct("<IBI")
-_LENGTH = Struct("<I")
+_HEADER = Struct("<IBIB")
+"""The size of the rest of the frame, the kind, the run's number, and the number of parts. The sizes of the parts
+follow, and then the parts."""
 
 TIMING = Struct("<ddBd")
 """The first part of EXECUTE, DESCRIBE, COMPILE, CALL, and ANSWER. The part contains the maximum of the run's
@@ -83,10 +84,10 @@ class WorkerFrame(namedtuple("WorkerFrame", ("kind", "run", "parts"))):
 
 def encode(kind: int, run: int = 0, *parts: bytes) -> bytes:
     """Return the frame as bytes. Raise `ValueError` if the frame is longer than `MAX_FRAME_BYTES`."""
-    body = b"".join([piece for part in parts for piece in (_LENGTH.pack(len(part)), part)])
+    body = b"".join([pack(f"<{len(parts)}I", *map(len, parts)), *parts])
     if len(body) > MAX_FRAME_BYTES:
         raise ValueError(f"a frame of {len(body)} bytes is too long")
-    return _HEADER.pack(len(body), kind, run) + body
+    return _HEADER.pack(len(body), kind, run, len(parts)) + body
 
 
 class Decoder:
@@ -101,26 +102,26 @@ class Decoder:
         buffer += data
         frames, at = [], 0
         while len(buffer) - at >= _HEADER.size:
-            size, kind, run = _HEADER.unpack_from(buffer, at)
+            size, kind, run, count = _HEADER.unpack_from(buffer, at)
             if size > MAX_FRAME_BYTES or kind not in _KINDS:
                 raise ValueError(f"a frame has the invalid kind {kind} or size {size}")
             end = at + _HEADER.size + size
             if end > len(buffer):
                 break
-            frames.append(WorkerFrame(_KINDS[kind], run, _split(bytes(buffer[at + _HEADER.size : end]))))
+            frames.append(WorkerFrame(_KINDS[kind], run, _split(bytes(buffer[at + _HEADER.size : end]), count)))
             at = end
         del buffer[:at]
         return frames
 
 
-def _split(body: bytes) -> tuple[bytes, ...]:
-    parts, at = [], 0
-    while at < len(body):
-        start = at + _LENGTH.size
-        if start > len(body):
-            raise ValueError("a frame ends in the middle of a length field")
-        at = start + _LENGTH.unpack_from(body, at)[0]
-        if at > len(body):
-            raise ValueError("a part is longer than its frame")
-        parts.append(body[start:at])
+def _split(body: bytes, count: int) -> tuple[bytes, ...]:
+    at = 4 * count
+    if at > len(body):
+        raise ValueError("a frame ends before the sizes of its parts")
+    parts = []
+    for size in unpack_from(f"<{count}I", body):
+        parts.append(body[at : at + size])
+        at += size
+    if at != len(body):
+        raise ValueError("the parts of a frame do not have the frame's size")
     return tuple(parts)

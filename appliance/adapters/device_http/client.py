@@ -128,11 +128,12 @@ class HttpClient:
         path: str,
         *,
         headers: Mapping[str, str] | None = None,
+        json: Any = None,
         repeat: bool = False,
         repeat_busy: bool | None = None,
         **sent: Any,
     ) -> HttpResponse:
-        """Return the response, of any status. `sent` holds the arguments `params`, `json`, and `data` for aiohttp.
+        """Return the response, of any status. `sent` holds the arguments `params` and `data` for aiohttp.
 
         If `repeat` is true, an unanswered request is sent once more, over a new connection. With `repeat_busy` (by
         default equal to `repeat`), a request that a busy device rejects is also sent once more. Raise `Unreachable`
@@ -141,7 +142,7 @@ class HttpClient:
         session, pause, can_repeat = self._session.lasting if repeat else self._session.fresh, RETRY_AFTER_SECS, True
         while True:
             try:
-                found = await self._exchange_once(session, method, path, headers, **sent)
+                found = await self._exchange_once(session, method, path, headers, json, **sent)
                 is_busy = found.status in BUSY and (repeat if repeat_busy is None else repeat_busy)
                 if not (is_busy and can_repeat):
                     return found
@@ -153,18 +154,24 @@ class HttpClient:
             session, can_repeat = self._session.fresh, False
 
     async def _exchange_once(
-        self, session: aiohttp.ClientSession, method: str, path: str, headers: Mapping[str, str] | None, **sent: Any
+        self,
+        session: aiohttp.ClientSession,
+        method: str,
+        path: str,
+        headers: Mapping[str, str] | None,
+        json: Any,
+        **sent: Any,
     ) -> HttpResponse:
         try:
-            if headers or self._middlewares or any(sent[name] is not None for name in sent if name != "json"):
-                async with self._open(session, method, path, headers, **sent) as response:
+            if headers or sent or self._middlewares:
+                async with self._open(session, method, path, headers, json=json, **sent) as response:
                     body = await self._read(response.content, response.headers)
                 return self._response(response.status, response.headers, body)
             # aiohttp's own objects for a request and its response take half of the time of an exchange
             address = await self._numeric_address() if self._sends_address else self.address
             if self._plain is None or self._plain.address != address:
                 self._plain = PlainRequests(address, {**HEADERS, **self._headers}, self._tls)
-            found = await self._plain.exchange(session, method, path, sent.get("json"), self._read)
+            found = await self._plain.exchange(session, method, path, json, self._read)
             return self._response(*found)
         except _FAILURES as error:
             raise self._convert(error, path) from None

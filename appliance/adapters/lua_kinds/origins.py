@@ -77,13 +77,14 @@ class Origins:
             raise client.timeout_error(request.timeout_secs, answers) from None
 
     async def _send(self, client: HttpClient, request: WebRequest) -> HttpResponse:
-        sent: dict[str, Any] = {"params": request.query or None, "json": request.json}
+        sent: dict[str, Any] = {"params": request.query} if request.query else {}
         if request.form is not None or request.body is not None:
             sent["data"] = request.form if request.form is not None else request.body
         found = await client.exchange(
             request.method,
             request.path,
             headers=request.headers,
+            json=request.json,
             repeat=request.is_reading if request.repeat is None else request.repeat,
             repeat_busy=request.repeat is not False,
             **sent,

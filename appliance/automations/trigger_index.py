@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable
 from operator import attrgetter
 
 from appliance.automations.active_triggers import ActiveTrigger
-from appliance.automations.names.named_things import Subject, SubjectKind
+from appliance.automations.names.named_things import SubjectKind
 from appliance.automations.triggers.event import SUBJECTS
 from appliance.automations.waits import Waits
 from appliance.home import events
@@ -72,12 +72,15 @@ class TriggerIndex:
 
     def of_device(self, device: Device, attributes: Iterable[str]) -> list[ActiveTrigger]:
         """Return the triggers that listen to the device, its room, one of its groups, or one of these attributes."""
-        subjects: list[Subject] = [("device", device.id)]
+        found = [*self.of_subject("device", device.id)]
         if device.alias is not None:
-            subjects.append(("device", device.alias))
+            found += self.of_subject("device", device.alias)
         if self._by_kind["attribute"]:
-            subjects += [("attribute", name) for name in attributes]
+            for name in attributes:
+                found += self.of_subject("attribute", name)
         if device.room_id is not None:
-            subjects.append(("room", device.room_id))
-        subjects += [("group", id_) for id_ in self._by_kind["group"] if device.id in self._members_of(id_)]
-        return [active for subject in subjects for active in self.of_subject(*subject)]
+            found += self.of_subject("room", device.room_id)
+        for id_ in self._by_kind["group"]:
+            if device.id in self._members_of(id_):
+                found += self.of_subject("group", id_)
+        return found

@@ -314,9 +314,11 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
         table: dict[str, Value] = {"type": self.type, "device_id": device.id, "attributes": dict(device.attributes)}
         if self.attribute is not None:
             table["attribute"] = self.attribute
-            table["value"] = value
-            table["previous_value"] = previous
-        return {key: value for key, value in table.items() if value is not None}
+            if value is not None:
+                table["value"] = value
+            if previous is not None:
+                table["previous_value"] = previous
+        return table
 
 
 class DeviceEventTrigger(EventTrigger, frozen=True, kw_only=True):

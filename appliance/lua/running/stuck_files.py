@@ -27,6 +27,8 @@ class StuckFiles:
 
     def refusal_of(self, source: Source) -> str | None:
         """If the file is blocked, return the reason; otherwise, return None."""
+        if not self._times:
+            return None
         now = self._machine.monotonic()
         for each in [each for each, times in self._times.items() if now - times[-1] > STUCK_PAUSE_SECS]:
             del self._times[each]

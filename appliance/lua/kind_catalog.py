@@ -81,6 +81,7 @@ class KindCatalog:
         self.rejected: tuple[Fault, ...] = ()
         self.pool = pool
         self._open_pool = open_pool
+        self.large_messages = asyncio.Lock()
 
     async def load(self) -> None:
         """Load every valid kind at the start. Raise `ConfigFailed` for sections that their kinds reject."""

@@ -10,6 +10,7 @@ import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import aiohttp
@@ -19,14 +20,13 @@ from aiohttp._websocket.reader import WebSocketDataQueue, WebSocketReader
 
 from appliance.adapters.device_http.access import HttpAccess
 from appliance.adapters.device_http.client import MAX_RESPONSE_BYTES, RETRY_AFTER_SECS, HttpClient, _new_origin
-from appliance.adapters.device_http.connector import _Protocol
+from appliance.adapters.device_http.connector import UnreadMessages, _Protocol
 from appliance.adapters.device_http.errors import HttpRefused
 from appliance.adapters.device_http.server_events import EventDecoder, ServerEvent, read_events
 from appliance.adapters.device_http.session import DeviceSession
 from appliance.adapters.device_http.web_socket import Messages
 from appliance.adapters.device_json import parse_json
 from appliance.adapters.elgato_lights.simulator import LightSimulator
-from appliance.byte_budget import ByteBudget
 from appliance.clock import Clock
 from appliance.errors import AdapterFailed, BadAnswer, Unreachable, Unreadable
 from tests.adapters.mqtt.broker import CERTIFICATE, KEY
@@ -589,7 +589,7 @@ class _Pipe(asyncio.Transport):
 
 
 async def test_unread_messages_of_all_connections_share_a_budget() -> None:
-    loop, unread = asyncio.get_running_loop(), ByteBudget(10_000)
+    loop, unread = asyncio.get_running_loop(), UnreadMessages(10_000)
     one, other = (_Protocol(loop, unread) for _ in range(2))
     queues = [WebSocketDataQueue(each, 1 << 16, loop=loop) for each in (one, other)]
     for protocol, queue in zip((one, other), queues, strict=True):
@@ -603,14 +603,33 @@ async def test_unread_messages_of_all_connections_share_a_budget() -> None:
     assert 8000 <= unread.held < 8200, "the message waits for its reader"
     assert len((await queues[0].read()).data) == 8000
     one.note_read(8000)
-    other.data_received(head + bytes(1000))
-    assert unread.held == 9004
-    other.data_received(bytes(1000))
+    one.data_received(head + bytes(500))
+    other.data_received(head + bytes(1100))
+    assert unread.held == 9608
+    one.data_received(bytes(500))
+    assert unread.held == 9004, "the connection with the most unread bytes is closed, although another one exceeds"
     with pytest.raises(aiohttp.WebSocketError):
         await queues[1].read()
     one.note_read(0)
-    other.connection_lost(None)
-    assert unread.held == 0
+    assert unread.held == 1004
+    other.note_read(8000)
+    one.connection_lost(None)
+    assert unread.held == 0 and not unread.connections
+
+
+async def test_a_stream_of_events_that_holds_the_most_bytes_is_closed() -> None:
+    loop, unread = asyncio.get_running_loop(), UnreadMessages(10_000)
+    large, small = (_Protocol(loop, unread) for _ in range(2))
+    for each in (large, small):
+        each.connection_made(_Pipe())
+        each.begin_messages()
+    answer: Any = SimpleNamespace(content=aiohttp.StreamReader(large, 1 << 16, loop=loop))
+    large._payload = answer.content
+    answer.content.feed_data(b"data: " + b"x" * 8000)
+    small.note_event(0, 3000)
+    with pytest.raises(BadAnswer, match="held the most unread data"):
+        await anext(read_events(answer, Clock(), 1 << 20, large.note_event))
+    assert unread.held == 3000
 
 
 async def test_waiting_messages_do_not_block_the_loop() -> None:

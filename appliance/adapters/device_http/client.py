@@ -250,7 +250,10 @@ class HttpClient:
                     raise self._refused(path, response.status)
                 if response.content_type != EVENT_STREAM:
                     raise BadAnswer(f"{self.address}{path} did not answer with an event stream")
-                yield read_events(response, self._clock, max_bytes)
+                assert response.connection is not None
+                protocol: Any = response.connection.protocol
+                protocol.begin_messages()
+                yield read_events(response, self._clock, max_bytes, protocol.note_event)
         except _FAILURES as error:
             raise self._convert(error, path) from None
 

@@ -9,6 +9,7 @@ import socket
 import ssl
 from collections.abc import Callable
 from functools import partial
+from operator import attrgetter
 from typing import Any, cast
 
 import aiohttp
@@ -19,6 +20,7 @@ from aiohttp.tracing import Trace
 
 from appliance.adapters.device_http.resolver import DeviceResolver
 from appliance.byte_budget import ByteBudget
+from appliance.errors import BadAnswer
 from appliance.tasks import time_limit
 
 CONNECT_TIMEOUT_SECS = 2.0
@@ -42,7 +44,9 @@ MAX_FRAMING_PER_BODY_BYTE = 8
 added for each byte of the body, because the shortest chunk has five bytes of framing."""
 
 MAX_UNREAD_BYTES = 64 << 20
-"""Size limit of the unfinished and unread WebSocket messages of all connections together."""
+"""Size limit of the unfinished and unread messages of all WebSockets and streams of events together."""
+
+UNREAD_FULL = "held the most unread data while the messages of all devices used all of their memory"
 
 _WHOLE = frozenset({aiohttp.WSMsgType.TEXT, aiohttp.WSMsgType.BINARY})
 _HTTP, _LINE_END, _HEAD_END = b"HTTP/", re.compile(rb"\r*\n"), re.compile(rb"\n\r*\n")
@@ -59,14 +63,27 @@ class FramingTooLarge(HttpProcessingError):
     """Raised if a response has too many bytes outside its body."""
 
 
+class UnreadMessages(ByteBudget):
+    """The unfinished and unread messages of all connections. Beyond the limit, the connection with the most bytes is
+    closed. Messages in use are counted, but closing would not free them."""
+
+    def __init__(self, max_bytes: int = MAX_UNREAD_BYTES) -> None:
+        super().__init__(max_bytes)
+        self.connections: set[_Protocol] = set()
+
+    def close_largest(self) -> None:
+        while self.is_exceeded and self.connections:
+            max(self.connections, key=attrgetter("unread")).close_unread()
+
+
 class _Protocol(ResponseHandler):
     """One connection. Repairs malformed response heads, and closes the connection after unrequested responses or
-    endless framing, or if the WebSocket messages of all connections exceed `unread`."""
+    endless framing. `held` is the number of bytes that are counted in `unread`."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, unread: ByteBudget) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, unread: UnreadMessages) -> None:
         super().__init__(loop)
         self._unread = unread
-        self._unfinished = self._in_use = self._held = 0
+        self._unfinished = self._in_use = self.held = 0
 
     _received = 0
     """The number of bytes received since the request."""
@@ -89,6 +106,7 @@ class _Protocol(ResponseHandler):
     def set_parser(self, parser: Any, payload: Any, data_received_cb: Callable[[], None] | None = None) -> None:
         """Begin a WebSocket, whose messages are counted."""
         self._queue = payload
+        self.begin_messages()
         super().set_parser(parser, payload, data_received_cb)
 
     def data_received(self, data: bytes) -> None:
@@ -108,7 +126,7 @@ class _Protocol(ResponseHandler):
             self._check_framing()
 
     def _receive_frames(self, queue: Any, data: bytes) -> None:
-        """Parse and count the bytes of a WebSocket. Beyond the limit, close the connection."""
+        """Parse and count the bytes of a WebSocket."""
         waiting = queue._buffer  # noqa: SLF001
         for start in range(0, len(data), PARSED_BYTES):
             piece, before = data[start : start + PARSED_BYTES], len(waiting)
@@ -121,26 +139,53 @@ class _Protocol(ResponseHandler):
                 if frame.type in _WHOLE:  # a ping between the parts of a message does not begin a new count
                     self._unfinished = 0
             self.note_read(self._in_use)
-            if self._unread.is_exceeded:
-                code = aiohttp.WSCloseCode.MESSAGE_TOO_BIG
-                queue.set_exception(aiohttp.WebSocketError(code, "the messages of all connections are too large"))
-                self.abort()
+            if self._queue is None:
                 return
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        self._unread.held -= self._held
-        self._held = self._unfinished = 0
-        self._queue = None
+        self._end_messages()
         super().connection_lost(exc)
+
+    def begin_messages(self) -> None:
+        """Count the messages of this connection from now on."""
+        self._unread.connections.add(self)
+
+    def _end_messages(self) -> None:
+        self._unread.connections.discard(self)
+        self._unread.held -= self.held
+        self.held = self._unfinished = self._in_use = 0
+        self._queue = None
+
+    def close_unread(self) -> None:
+        """Close the connection. Its reader gets an exception."""
+        if self._queue is not None:
+            code = aiohttp.WSCloseCode.MESSAGE_TOO_BIG
+            self._queue.set_exception(aiohttp.WebSocketError(code, UNREAD_FULL))
+        elif self._payload is not None:
+            self._payload.set_exception(BadAnswer(UNREAD_FULL))
+        self._end_messages()
+        self.abort()
+
+    @property
+    def unread(self) -> int:
+        """The counted bytes without the message in use."""
+        return self.held - self._in_use
+
+    def note_event(self, in_use: int, unfinished: int) -> None:
+        """Count the event in use, or the unfinished event of a stream."""
+        self._unfinished = unfinished
+        self.note_read(in_use)
 
     def note_read(self, in_use: int) -> None:
         """Count the messages again. `in_use` is the size of the message that the reader is processing."""
-        if self._queue is None:
+        if self not in self._unread.connections:
             return
         self._in_use = in_use
-        held = self._unfinished + in_use + self._queue._size  # noqa: SLF001
-        self._unread.held += held - self._held
-        self._held = held
+        held = self._unfinished + in_use + (0 if self._queue is None else self._queue._size)  # noqa: SLF001
+        self._unread.held += held - self.held
+        self.held = held
+        if self._unread.is_exceeded:
+            self._unread.close_largest()
 
     def _check_framing(self) -> None:
         """End the connection if the framing is too large. The parser reports only the body, so it would accept an
@@ -200,7 +245,7 @@ class DeviceConnector(aiohttp.TCPConnector):
         super().__init__(limit=0, resolver=DeviceResolver(), socket_factory=_open_socket, **kept)
         self._complete: set[ssl.SSLContext] = set()
         build: Callable[..., ResponseHandler] = _Protocol
-        self._factory = partial(build, loop=self._loop, unread=ByteBudget(MAX_UNREAD_BYTES))
+        self._factory = partial(build, loop=self._loop, unread=UnreadMessages())
 
     def _get_ssl_context(self, req: ClientRequest) -> ssl.SSLContext | None:
         """Return the TLS context for the request. At the first use, load the system's certificates. See `imports`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 
 import aiohttp
 from msgspec import Struct
@@ -43,6 +43,11 @@ class EventDecoder:
         self._size = 0
         self._id = ""
 
+    @property
+    def size(self) -> int:
+        """The size of the unfinished event in bytes."""
+        return self._size + len(self._line)
+
     def feed(self, piece: bytes) -> Iterator[ServerEvent]:
         """Yield the events that end in this piece. Raise `BadAnswer` if an event is too large."""
         piece = self._held + piece
@@ -52,7 +57,7 @@ class EventDecoder:
             if number > 0 and (event := self._end_line()) is not None:
                 yield event
             self._line += part
-            self._check(self._size + len(self._line))
+            self._check(self.size)
 
     def _end_line(self) -> ServerEvent | None:
         line, self._line = self._line, bytearray()
@@ -69,8 +74,9 @@ class EventDecoder:
             raise BadAnswer(f"an event has more than {self._max_bytes} bytes")
 
     def _read_field(self, line: str) -> None:
-        name, _, value = line.partition(":")
-        value = value.removeprefix(" ")
+        at = line.find(":")
+        name = line if at < 0 else line[:at]
+        value = "" if at < 0 else line[at + 1 + line.startswith(" ", at + 1) :]  # one copy, because it may be large
         if name == "data":
             self._data.append(value)
         elif name == "event":
@@ -84,8 +90,14 @@ class EventDecoder:
         return ServerEvent(event=event, data="\n".join(data), id=self._id) if data else None
 
 
-async def read_events(response: aiohttp.ClientResponse, clock: Clock, max_bytes: int) -> AsyncIterator[ServerEvent]:
-    """Yield the events of a response until it ends or is interrupted. Raise `BadAnswer` if an event is too large."""
+async def read_events(
+    response: aiohttp.ClientResponse,
+    clock: Clock,
+    max_bytes: int,
+    note_held: Callable[[int, int], None] = lambda *_: None,
+) -> AsyncIterator[ServerEvent]:
+    """Yield the events of a response until it ends or is interrupted. `note_held` gets the sizes of the
+    event in use and of the unfinished event. Raise `BadAnswer` if an event is too large."""
     decoder = EventDecoder(max_bytes)
     while True:
         try:
@@ -98,6 +110,8 @@ async def read_events(response: aiohttp.ClientResponse, clock: Clock, max_bytes:
             for event in decoder.feed(piece[start : start + SLICE_BYTES]):
                 if len(event.data) > LARGE_EVENT_CHARS:
                     await clock.sleep(0)
+                note_held(len(event.data), 0)
                 yield event
                 del event  # it would stay in memory until the next event
+            note_held(0, decoder.size)
             await clock.sleep(0)

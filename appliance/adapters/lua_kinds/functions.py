@@ -71,7 +71,7 @@ class KindFunctions:
         self.transport = transport
         self.connection: PushConnection | None = None
         if (listen := loaded.definition.listen) is not None:
-            self.connection = PushConnection(push, listen, context.clock)
+            self.connection = PushConnection(push, listen, context.clock, host.large_messages)
         self._host = host
 
     async def call(

@@ -33,7 +33,9 @@ class SectionFault(Struct, frozen=True, kw_only=True):
 
 class KindHost(Protocol):
     """Runs the functions of kinds. Methods may be called concurrently. `lua/kind_catalog.KindCatalog`
-    implements it."""
+    implements it. `large_messages` is locked while a large message of a connection is processed."""
+
+    large_messages: asyncio.Lock
 
     def find(self, section: LuaSection) -> LoadedSection | SectionFault:
         """Return the section with its current kind."""

@@ -63,9 +63,13 @@ PushContext = AbstractAsyncContextManager[Any]
 
 class PushConnection:
     """The connection of one section. The adapter opens the connection repeatedly, and passes each `next_message` to
-    the file."""
+    the file. Of the messages above `MAX_PUSHED_BYTES` of all connections, only one is processed at a time, which
+    `large_messages` ensures, because a message in process needs several times its size."""
 
-    def __init__(self, http: PushSource, listen: ListenDefinition, clock: Clock) -> None:
+    def __init__(
+        self, http: PushSource, listen: ListenDefinition, clock: Clock, large_messages: asyncio.Lock
+    ) -> None:
+        self._large_messages = large_messages
         self._waiting: asyncio.Queue[Pushed] = asyncio.Queue(MAX_PUSHED)
         self._waiting_bytes = 0
         self._has_room = asyncio.Event()
@@ -168,14 +172,19 @@ class PushConnection:
                 while self._waiting_bytes > 0 and self._waiting_bytes + message.size > MAX_PUSHED_BYTES:
                     self._has_room.clear()
                     await self._has_room.wait()
-                self._waiting_bytes += message.size
-                self._are_processed.clear()
-                await self._waiting.put(message)
-                # all connections share the memory for large messages
                 if message.size > MAX_PUSHED_BYTES and not len(self._replies):
-                    await self._are_processed.wait()
+                    async with self._large_messages:
+                        await self._put(message)
+                        await self._are_processed.wait()
+                else:
+                    await self._put(message)
             del message  # it would stay in memory until the next message
             yield None
+
+    async def _put(self, message: Pushed) -> None:
+        self._waiting_bytes += message.size
+        self._are_processed.clear()
+        await self._waiting.put(message)
 
     def _is_reply(self, message: Pushed) -> bool:
         if not len(self._replies):

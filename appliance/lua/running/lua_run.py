@@ -314,6 +314,7 @@ class LuaRun:
     def note_begun(self) -> None:
         """Record that the worker received the file."""
         self._phase = Phase.ACTIVE
+        self._event = b""  # the worker has it
         self.queued_secs = self._settings.machine.monotonic() - self._submitted_at
 
     def receive(self, frame: WorkerFrame) -> bool:

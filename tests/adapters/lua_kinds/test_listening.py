@@ -261,7 +261,7 @@ async def test_a_function_without_requests_that_times_out_is_not_an_outage(pool:
 
 async def test_large_messages_wait_within_a_budget_of_bytes() -> None:
     listen = ListenDefinition(path="/", kind="websocket", has_hello=False, max_message_kb=1024)
-    connection = PushConnection(None, listen, Clock())  # type: ignore[arg-type]
+    connection = PushConnection(None, listen, Clock(), asyncio.Lock())  # type: ignore[arg-type]
 
     async def messages() -> AsyncIterator[Pushed]:
         for number in range(4):
@@ -284,9 +284,35 @@ async def test_large_messages_wait_within_a_budget_of_bytes() -> None:
     following.cancel()
 
 
+async def test_large_messages_of_all_connections_are_processed_one_at_a_time() -> None:
+    listen = ListenDefinition(path="/", kind="websocket", has_hello=False, max_message_kb=4096)
+    lock = asyncio.Lock()
+    every = [PushConnection(None, listen, Clock(), lock) for _ in range(3)]  # type: ignore[arg-type]
+
+    async def messages(size: int) -> AsyncIterator[Pushed]:
+        yield Pushed(size, None)
+
+    async def read(connection: PushConnection, size: int) -> None:
+        async for _ in connection._read(messages(size)):
+            pass
+
+    reading = [
+        asyncio.ensure_future(read(each, size)) for each, size in zip(every, (4 << 20, 4 << 20, 1), strict=True)
+    ]
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert [each.waiting for each in every] == [1, 0, 1], "small messages do not wait"
+    for each in every:
+        await each.next_message()
+        following = asyncio.ensure_future(each.next_message())
+        await asyncio.sleep(0)
+        following.cancel()
+    await asyncio.gather(*reading)
+
+
 async def test_a_processed_message_does_not_stay_in_memory() -> None:
     listen = ListenDefinition(path="/", kind="websocket", has_hello=False, max_message_kb=1024)
-    connection = PushConnection(None, listen, Clock())  # type: ignore[arg-type]
+    connection = PushConnection(None, listen, Clock(), asyncio.Lock())  # type: ignore[arg-type]
 
     async def messages() -> AsyncIterator[Pushed]:
         yield Pushed(1, _Value())

@@ -43,7 +43,7 @@ machine."""
 TRIM_BYTES = 1 << 20
 """If a Lua state has used more memory than this, return the memory to the machine as soon as the state ends."""
 
-CALLABLE = ("poll", "emit", "ask", "take", "limit", "instant")
+CALLABLE = ("poll", "emit", "ask", "take", "limit", "instant", "note_required")
 """Python functions that Lua can call. Each function returns an integer, bytes, or None, and never raises."""
 
 PRELUDE = ("stop", "json", "protected", "sandbox", "ctx", "driver")
@@ -78,6 +78,8 @@ class LuaState:
         self.number = 0
         self.position = b""
         """The line of the user's file at Lua's last poll, as `file:line`."""
+        self.required = b""
+        """The file that `require` is loading, or empty."""
         self.cpu_secs = 0.0
         """The processor time of Lua, as last measured."""
         self._thread: int | None = None
@@ -204,6 +206,9 @@ class LuaState:
                 return self.cpu_secs
         return self.cpu_secs
 
+    def note_required(self, file: bytes) -> None:
+        self.required = file
+
     def instant(self) -> int:
         """Return the hub's current time, in seconds since 1970."""
         return int(self._now + monotonic() - self._now_at)
@@ -294,7 +299,7 @@ class LuaState:
         elif kind == FrameKind.FAILED and parts[0] == _NO_MEMORY:
             self._end_stopped(Reason.MEMORY)
         elif kind == FrameKind.STOPPED:
-            self._end_stopped(*parts)
+            self._end_stopped(parts[0], parts[1])
         else:
             self._end(kind, *parts)
 
@@ -302,9 +307,9 @@ class LuaState:
         self.position = position or self.position
         self._send(encode(FrameKind.REQUEST, self.number, operation, arguments, position, CPU.pack(self.cpu_secs)))
 
-    def _end_stopped(self, reason: int, position: bytes = b"", required: bytes = b"") -> None:
+    def _end_stopped(self, reason: int, position: bytes = b"") -> None:
         self._lua.set_max_memory(0)
-        self._end(FrameKind.STOPPED, bytes([reason]), position or self._find_position(), required)
+        self._end(FrameKind.STOPPED, bytes([reason]), position or self._find_position(), self.required)
 
     def _end(self, kind: int, *parts: bytes) -> None:
         self._send_late_lines()

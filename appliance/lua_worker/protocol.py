@@ -29,7 +29,7 @@ CPU = Struct("<d")
 """The last part of REQUEST: the run's processor time in seconds."""
 
 CPU_SECS = Struct("<Id")
-"""The last part of PONG: the number and the processor time in seconds of each computing run."""
+"""A part of PONG: the number and the processor time in seconds of each computing run."""
 
 
 class FrameKind(IntEnum):
@@ -48,7 +48,7 @@ class FrameKind(IntEnum):
     DONE = 19  # the description or the result of CALL as JSON, or empty
     STOPPED = 20  # reason as a byte, position, the file that `require` was loading
     FAILED = 21  # message, position, the missing name of a lookup
-    PONG = 22  # MEMORY_USE, position, CPU_SECS of each computing run
+    PONG = 22  # MEMORY_USE, position, CPU_SECS of each computing run, for each the file that `require` is loading
     LOST = 23  # a sentence; never sent, but used as the last frame if the worker has ended
     REFUSED = 24  # a sentence; never sent, but used as the last frame if the worker has no memory for the run
 

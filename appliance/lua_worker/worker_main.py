@@ -240,8 +240,10 @@ class WorkerLoop:
     def _pong(self, number: int, position: bytes) -> None:
         states = list(self._states.values())
         memory, largest = max([(each.memory, each.number) for each in states], default=(0, 0))
-        cpu = b"".join(CPU_SECS.pack(each.number, each.measure_cpu()) for each in states if each.is_computing)
-        self._send(encode(FrameKind.PONG, number, MEMORY_USE.pack(largest, memory), position, cpu))
+        computing = [each for each in states if each.is_computing]
+        cpu = b"".join(CPU_SECS.pack(each.number, each.measure_cpu()) for each in computing)
+        required = [each.required for each in computing]
+        self._send(encode(FrameKind.PONG, number, MEMORY_USE.pack(largest, memory), position, cpu, *required))
 
     def _new_state(self) -> LuaState:
         return LuaState(self._max_memory, self._send, self._forget, self._hand_over, self._max_cpu_total_secs)

@@ -23,10 +23,11 @@ from appliance.lua.running.load_limit import (
 from appliance.lua.running.run_limits import RunLimits, RunSettings
 from appliance.lua.running.worker_pool import WorkerPool
 from appliance.lua.text.source import Source
-from tests.lua.bench import file, open_pool
+from tests.lua.bench import FILE, file, open_pool
 
 ENDLESS = 1e9
 QUANTUM = 0.01
+STUCK = "text:find(string.rep('a?', 40) .. string.rep('a', 40))"
 
 SETTINGS = RunSettings(RunLimits(), None, Clock(), ZoneInfo("UTC"), Clock())
 
@@ -144,6 +145,17 @@ async def test_a_script_that_was_stopped_runs_for_no_other_file_of_the_load(tmp_
     assert len(faults) == len(endless) + 1
     stopped = re.compile(r"config/scripts/bad.lua:2: (used|ran for) .* and was stopped \(")
     assert len([each for each in faults if stopped.search(each)]) == len(endless)
+
+
+@pytest.mark.slow
+async def test_a_script_that_could_not_be_stopped_runs_for_no_other_file_of_the_load(tmp_path: Path) -> None:
+    (tmp_path / "stuck.lua").write_text(f"local text = string.rep('a', 40)\n{STUCK}")
+    stuck = [requiring("stuck", f"stuck{each}") for each in range(9)]
+    async with open_pool(RunLimits(max_cpu_secs=0.6), scripts=tmp_path) as pool:
+        loaded, faults = await load(pool, *stuck, requiring("none", "none"), file("return {}"))
+    assert loaded == [FILE] and len(faults) == len(stuck) + 1
+    assert len([each for each in faults if "could not be stopped" in each]) == len(stuck)
+    assert [each for each in faults if re.match(r"stuck\d\.lua:1: stuck\d\.lua:1: ", each)]
 
 
 @pytest.mark.slow

@@ -139,7 +139,7 @@ class LuaRun:
         self._end: WorkerFrame | None = None
         self._task: asyncio.Task[Any] | None = None
         self._call: _Call | None = None
-        self._position = b""
+        self._position = self._required = b""
         self._is_remarked = False
         self._cancel_timer: asyncio.TimerHandle | None = None
 
@@ -184,14 +184,14 @@ class LuaRun:
             is_kind = self.kind is FrameKind.CALL
             convert = partial(failure_of, frame, self._files, self._settings.limits, is_kind=is_kind)
             if frame.kind is FrameKind.STOPPED and len(frame.parts) > 2:
-                return self._note_required(convert(), frame.parts[2].decode(errors="replace"))
+                return self._note_stopped(convert(), frame.parts[2].decode(errors="replace"))
             # only the search for hints is slow; at a stop, hundreds of executions are cancelled together
             return await asyncio.to_thread(convert) if frame.kind is FrameKind.FAILED else convert()
         except Exception as error:
             log.error("%s failed inside the hub", self.name, exc_info=error)
             return ScriptFailed(Fault(self._files[0].name, 0, "failed inside the hub; see the hub's log"))
 
-    def _note_required(self, failure: Failure, script: str) -> Failure:
+    def _note_stopped(self, failure: Failure, script: str) -> Failure:
         """If Lua was stopped while `require` loaded this script, note the script for other runs."""
         if script and self._settings.stopped_scripts is not None and isinstance(failure, ScriptFailed):
             self._settings.stopped_scripts.note(self._files, script, str(failure))
@@ -350,6 +350,10 @@ class LuaRun:
         """Store the line of Lua's last poll as `file:line`."""
         self._position = position or self._position
 
+    def note_required(self, file: bytes) -> None:
+        """Store the file that `require` is loading while Lua computes."""
+        self._required = file
+
     def note_cpu(self, secs: float) -> None:
         self._remark(secs)
         self.cpu_secs = secs
@@ -369,7 +373,7 @@ class LuaRun:
         backstop allows."""
         reasons = (Reason.STUCK, self.times.secs_left(self.cpu_secs)[1]) if is_running else (Reason.BACKSTOP,)
         self.times.deadline = inf
-        frame = WorkerFrame(FrameKind.STOPPED, 0, (bytes(reasons), self._position))
+        frame = WorkerFrame(FrameKind.STOPPED, 0, (bytes(reasons), self._position, self._required))
         (self.receive if is_running else self._interrupt)(frame)
 
     def lose(self, sentence: str) -> None:

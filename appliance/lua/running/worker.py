@@ -364,9 +364,10 @@ class Worker(asyncio.BufferedProtocol):
             self._largest = MEMORY_USE.unpack(parts[0])
             if run is not None:
                 run.note_position(parts[1])
-            for each, secs in CPU_SECS.iter_unpack(parts[2]):
+            for (each, secs), required in zip(CPU_SECS.iter_unpack(parts[2]), parts[3:], strict=True):
                 if each in self._runs:
                     self._runs[each].note_cpu(secs)
+                    self._runs[each].note_required(required)
         elif run is None:
             return  # ignore a frame that arrives after its run has ended
         elif kind is FrameKind.LOG:

@@ -108,7 +108,7 @@ local function failed(fault)
   local teller = create(text_of)                     -- __tostring may be a function of the user, so the hook must watch it
   lares.watch(teller)
   local ok, text, has_no_message = resume(teller, fault)
-  if lares.stopped then return STOPPED, lares.stopped, lares.position or '', lares.required end
+  if lares.stopped then return STOPPED, lares.stopped, lares.position or '' end
   if not ok or type(text) ~= 'string' then text = 'the error has no text' end
   local at = position()
   if has_no_message and at ~= '' then text = at .. ': ' .. text end
@@ -118,7 +118,7 @@ end
 -- Continue the execution. Return the next frame's kind and parts. For STOPPED, the reason is a number.
 local function step()
   local is_ok, first, second, third = resume(lares.main)
-  if lares.stopped then return STOPPED, lares.stopped, lares.position or '', lares.required end
+  if lares.stopped then return STOPPED, lares.stopped, lares.position or '' end
   if not is_ok then return failed(first) end
   if status(lares.main) == 'suspended' then return REQUEST, first, second, third or '' end
   return DONE, first

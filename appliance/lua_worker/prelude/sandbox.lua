@@ -57,6 +57,7 @@ function environment.print(...)
 end
 
 local loaded, chain = {}, {}
+local required = ''                                  -- the file that the innermost running `require` loads
 
 local function describe_chain(name)
   for index = 1, #chain do
@@ -65,8 +66,9 @@ local function describe_chain(name)
 end
 
 local function finish(name, outer, ok, result)
-  if not ok then caught(ok, result) end              -- a stop leaves `lares.required` as it is
-  lares.required = outer
+  if not ok then caught(ok, result) end              -- after a stop, the script remains the required one
+  required = outer
+  lares.note_required(outer)
   chain[#chain] = nil
   if not ok then error(result, 0) end
   if result == nil then result = true end
@@ -83,8 +85,9 @@ function environment.require(name)
   lares.check()
   local text, file = lares.request('require', name)
   local chunk = lares.compile(text, file, 't')
-  local outer = lares.required
-  lares.required = file
+  local outer = required
+  required = file
+  lares.note_required(file)
   chain[#chain + 1] = name
   return finish(name, outer, lares.raw_pcall(chunk, name, file))
 end

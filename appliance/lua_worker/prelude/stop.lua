@@ -22,7 +22,6 @@ local STOP = setmetatable({}, {__tostring = function() return 'execution stopped
 lares.MEMORY = 4               -- the only reason that is found here; protocol.py lists the hub's reasons
 lares.stopped = false          -- the reason to stop; initially false instead of nil, because a new field would need memory
 lares.position = false            -- the position of the stop, as 'file:line'
-lares.required = ''              -- the file that the innermost running `require` loads
 
 local asked, second = 0, time()
 local hook

@@ -219,7 +219,6 @@ class PollingAdapter(Adapter):
                 log.warning("%s: push is unavailable, so devices are only polled: %s", self.name, error)
 
     def _receive(self, message: Any) -> None:
-        self.record_contact()
         try:
             self.receive(message)
         except AdapterFailed as error:
@@ -227,6 +226,7 @@ class PollingAdapter(Adapter):
             self.publish.reached()
         else:
             self.publish.answered()
+        self.record_contact()
 
     async def poll_once(self) -> None:
         """Poll and publish the result. If a command ran during the poll, discard the result, because the reading may

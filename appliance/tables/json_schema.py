@@ -93,7 +93,10 @@ class Record(Shape):
     def _of(self, thing: Any) -> dict[str, Any]:
         if isinstance(thing, dict):
             return self._of_values(thing)
-        made = {name: read(thing) if encode is None else encode(read(thing)) for name, read, encode in self._needed}
+        made: dict[str, Any] = {}
+        for name, read, encode in self._needed:
+            value = read(thing)
+            made[name] = value if encode is None else encode(value)
         for name, read, encode in self._optional:
             if (value := read(thing)) is not None:
                 made[name] = value if encode is None else encode(value)

@@ -4,9 +4,9 @@ Read in this order: `broker` and `broker_reconnection` (the connection), `adapte
 `message_loop` (connects the parts of one broker, and reads the inbox), `announcements/` (from announcements to
 devices), `device`, `component_classes` and `platforms/` (components: keys, state, and commands) with `fields`,
 `router` (maps topics to entities), `topic_filters`, `subscriptions`, `message_processor` (processes messages, with
-`deadlines`, `newest_messages`, `restored_states`, `presses`, and `picture_store`), `changed_devices` (publishes
-changes), `commands` and `pending_command` (commands and their results), `refusals` and `reports` (faults and exceeded
-limits), `retained_messages` (the hub's own messages), and `stored_texts` (texts kept across restarts).
+`deadlines`, `newest_messages`, `hub_states`, `restored_states`, `presses`, and `picture_store`), `changed_devices`
+(publishes changes), `commands` and `pending_command` (commands and their results), `refusals` and `reports` (faults
+and exceeded limits), `retained_messages` (the hub's own messages), and `stored_texts` (texts kept across restarts).
 `templates/` renders announced templates within limits. `out/` publishes this hub's devices.
 `home_assistant_classes` maps Home Assistant's classes of entities to capabilities; the import also uses this table.
 

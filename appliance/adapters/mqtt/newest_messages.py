@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Iterator
 
+from appliance.adapters.mqtt.hub_states import HUB_STATE, HUB_STATUS, parse_version
 from appliance.adapters.mqtt.messages import Message, Received
 from appliance.adapters.mqtt.topic_filters import is_wild, matches
-from appliance.errors import Invalid
 
 MAX_REMEMBERED_BYTES = 6 * 1024 * 1024
 """Maximum total size of the stored messages."""
@@ -22,8 +21,6 @@ forgotten."""
 
 MAX_VERSIONS = 10_000
 """Maximum number of remembered versions of states."""
-
-_HUB_STATE = re.compile(r"lares/[^/]+/devices/[^/]+/state")
 
 
 class NewestMessages:
@@ -88,19 +85,23 @@ class NewestMessages:
     def is_outdated(self, message: Message) -> bool:
         """Return whether a newer state of the other hub's device has already arrived. A cluster of brokers can
         deliver states in the wrong order."""
-        if _HUB_STATE.fullmatch(message.topic) is None or not message.text:
+        if (status := HUB_STATUS.fullmatch(message.topic)) is not None:
+            if message.text == "online" and not message.is_retained:
+                self._end_run(status[1])
             return False
-        try:
-            state = message.json
-            version = state["boot"], state["seq"]
-        except (Invalid, TypeError, LookupError):
+        if HUB_STATE.fullmatch(message.topic) is None or not message.text:
             return False
-        if not all(isinstance(each, int) for each in version):
+        version, known = parse_version(message.text), self._versions.get(message.topic)
+        if version is None:
             return False
-        known = self._versions.get(message.topic)
         if known is not None and version < known:
             return True
         if len(self._versions) >= MAX_VERSIONS:
             self._versions.clear()
         self._versions[message.topic] = version
         return False
+
+    def _end_run(self, prefix: str) -> None:
+        """Forget the versions of a hub that connects again. Its clock may have been set back, or its store lost."""
+        kept = {topic: version for topic, version in self._versions.items() if not topic.startswith(prefix)}
+        self._versions = kept

@@ -191,6 +191,24 @@ async def test_two_hubs_are_one_home_without_a_loop(broker: Broker) -> None:
         await there.shows(THERE, state="unavailable")
 
 
+@pytest.mark.parametrize("version", [(2**53 - 1, 1), (2**62, 1), (7, 2**62), (10**30, 10**30)])
+async def test_no_forged_version_makes_another_hub_ignore_a_device(broker: Broker, version: tuple[int, int]) -> None:
+    forged = {"seq": version[1], "attributes": {"power": "off", "brightness": 1}}
+    topic = "lares/here/devices/elgato_lights:light:0/state"
+    async with BrokerHome(broker) as here, BrokerHome(broker, hub_id="there") as there, broker.client() as client:
+        lamp = Lamp(here.registry, LAMP)
+        async with publishing(here, "here", lamp, boot=7) as publisher:
+            await there.shows(THERE, state="online", brightness=20)
+            await until(lambda: "lares/here/status" in publisher._retained._published)
+            for brightness in (71, 72):  # the second time, the topic was restored less than a minute ago
+                forged["boot"] = max(version[0], publisher._boot)
+                await client.publish(topic, json.dumps(forged), retain=True)
+                await there.shows(THERE, brightness=1)
+                lamp.show(brightness=brightness)
+                await there.shows(THERE, brightness=brightness)
+            assert not here.errors() and not there.errors()
+
+
 @pytest.mark.parametrize("kind", ["own", pytest.param("mosquitto", marks=pytest.mark.slow)])
 async def test_the_access_list_of_the_page_lets_hubs_work_and_readers_only_read(kind: str, tmp_path: Path) -> None:
     page = (Path(__file__).parents[3] / "docs" / "mqtt.md").read_text()

@@ -208,6 +208,29 @@ async def test_a_device_that_is_announced_again_gets_the_last_readable_message(c
         assert loop.announced.devices["mqtt:x"].attributes["temperature"] == {"value": expected, "unit": "°C"}, text
 
 
+async def test_a_hub_that_connects_again_may_have_an_earlier_clock(clock: VirtualClock) -> None:
+    loop = message_loop(clock)
+    state, status = "lares/there/devices/x/state", "lares/there/status"
+    keys = {"device_class": "battery", "unit_of_measurement": "%", "value_template": "{{ value_json.c }}"}
+    announce(loop, config("sensor/x", state_topic=state, availability_topic=status, unique_id="x", **keys))
+    for topic, payload, is_retained, expected in (
+        (status, b"online", True, None),
+        (state, b'{"boot":9,"seq":5,"c":30}', False, 30),
+        (state, b'{"boot":8,"seq":7,"c":40}', False, 30),
+        (status, b"online", True, 30),
+        (state, b'{"boot":8,"seq":8,"c":40}', False, 30),
+        ("lares/other/status", b"online", False, 30),
+        (status, b"offline", False, 30),
+        (state, b'{"boot":8,"seq":9,"c":40}', False, 30),
+        (status, b"online", False, 30),
+        (state, b'{"boot":2,"seq":2,"c":50}', False, 50),
+        (state, b'{"boot":2,"seq":1,"c":60}', False, 50),
+    ):
+        receive(loop, topic, payload, is_retained=is_retained)
+        device = next(iter(loop.announced.devices.values()))
+        assert device.attributes.get("battery") == expected, payload
+
+
 @pytest.mark.parametrize("is_replayed_first", [True, False])
 async def test_a_command_survives_a_new_announcement_of_its_device(
     clock: VirtualClock, is_replayed_first: bool

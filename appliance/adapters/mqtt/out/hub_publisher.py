@@ -13,8 +13,9 @@ import orjson
 
 from appliance.adapters.mqtt.broker import Broker, BrokerConnection
 from appliance.adapters.mqtt.broker_reconnection import BrokerReconnection
+from appliance.adapters.mqtt.hub_states import HUB_STATE, parse_version
 from appliance.adapters.mqtt.kind import Mqtt
-from appliance.adapters.mqtt.messages import Outgoing, Received, retained
+from appliance.adapters.mqtt.messages import Outgoing, Received, decode_text, retained
 from appliance.adapters.mqtt.out.command_queues import CommandQueues, HubCommand
 from appliance.adapters.mqtt.out.discovery_payloads import device_payload, hub_payload
 from appliance.adapters.mqtt.out.home_access import HomeAccess
@@ -56,7 +57,8 @@ log = logging.getLogger("adapters")
 class HubPublisher:
     """Publishes inside its `async with` block. Devices of `brokers`, the MQTT sections, are not announced.
 
-    `boot` is higher at each start, so that subscribers can order the states of two runs.
+    `boot` is higher at each start, so that subscribers can order the states of two runs. If another client publishes
+    a newer version, `boot` becomes higher than that version's.
     """
 
     def __init__(
@@ -222,9 +224,15 @@ class HubPublisher:
             await self._retained.publish(connection, config, "")
             await self._retained.publish(connection, state_topic, "")
             return
-        room = None if device.room_id is None else self._home.registry.get_room(device.room_id).name
+        room = self._room_of(device)
         announced = device_payload(device, room, self._topics, tuple(self._events.get(device_id, ())))
         await self._retained.publish(connection, config, announced.decode())
+        await self._retained.publish(connection, state_topic, self._next_state(device, room))
+
+    def _room_of(self, device: Device) -> str | None:
+        return None if device.room_id is None else self._home.registry.get_room(device.room_id).name
+
+    def _next_state(self, device: Device, room: str | None) -> str:
         self._sequence += 1
         state = {
             "boot": self._boot,
@@ -234,7 +242,7 @@ class HubPublisher:
             "room": room,
             "attributes": device.attributes,
         }
-        await self._retained.publish(connection, state_topic, orjson.dumps(state).decode())
+        return orjson.dumps(state).decode()
 
     def _find(self, device_id: str) -> Device | None:
         """Return the device that this hub publishes under an id. Return None for an unknown id, or for a device from
@@ -280,6 +288,7 @@ class HubPublisher:
             return
         levels = received.topic.split("/")
         if received.topic.startswith(f"{self._topics.prefix}/") or levels[-1] in ("state", "status"):
+            self._outrank(received)
             if self._retained.note_received(received):
                 self._send(retained(received.topic, ""))
         elif received.is_retained:
@@ -289,6 +298,18 @@ class HubPublisher:
             )
         elif len(levels) == 5:
             commands.take(levels[2], unquote(levels[3]), received.payload)
+
+    def _outrank(self, received: Received) -> None:
+        """If another client published a newer version of a device's state, continue with a higher `boot`, and replace
+        the state. Otherwise, other hubs would ignore each further state."""
+        if HUB_STATE.fullmatch(received.topic) is None:
+            return
+        version = parse_version(decode_text(received.payload, "replace"))
+        if version is None or version <= (self._boot, self._sequence):
+            return
+        self._boot = version[0] + 1
+        if (device := self._find(unquote(received.topic.split("/")[3]))) is not None:
+            self._retained.note_published(received.topic, self._next_state(device, self._room_of(device)))
 
     async def _run_command(self, id_: str, given: HubCommand) -> None:
         if self._home.is_stopping():

@@ -71,6 +71,8 @@ class Reason(IntEnum):
     last frame."""
     CPU_TOTAL = 6
     REAL_TIME = 7
+    SHARED_MEMORY = 8
+    """All runs together use the worker's memory."""
 
 
 class WorkerFrame(namedtuple("WorkerFrame", ("kind", "run", "parts"))):

@@ -18,6 +18,7 @@ from appliance.lua.running.lua_run import Priority
 from appliance.lua.running.run_limits import RunLimits
 from appliance.lua.running.stuck_files import MAX_STUCK
 from appliance.lua.running.worker import (
+    CHECK_INTERVAL_SECS,
     MAX_BEGUN,
     MAX_FRAMES_AT_ONCE,
     MAX_IDLE_GROWTH_BYTES,
@@ -196,6 +197,27 @@ async def test_endless_executions_delay_neither_other_files_nor_other_clients() 
         for each in every:
             each.lua.cancel()
         await asyncio.gather(*(each.end() for each in every))
+
+
+@pytest.mark.slow
+async def test_sleeping_executions_that_grow_end_one_by_one_and_alarms_continue() -> None:
+    gates, reasons = [asyncio.Event(), asyncio.Event()], list[str]()
+    notes, alarms = Notes(lambda *_: gates[len(notes.asked) > 30].wait()), Notes()
+    fill = "for i = %d, %d do t[i] = string.rep(string.char(64 + i), 1000000) end"
+    growing = scene(f"local t = {{}} {fill % (1, 7)} ctx:sleep(1) {fill % (8, 11)} ctx:sleep(1)")
+    async with open_pool(RunLimits(max_memory_mb=16), on_kill=reasons.append) as pool:
+        every = [start(pool, growing, notes, name="scene:x") for _ in range(30)]
+        await until(lambda: len(notes.asked) == len(every))
+        await until(lambda: 2 * pool.figures()["workers"][0]["resident_bytes"] > 320 << 20)
+        await asyncio.sleep(2 * CHECK_INTERVAL_SECS)
+        gates[0].set()
+        await ended(start(pool, scene(TRIVIAL), alarms, name="scene:y", priority=Priority.ALARM))
+        await asyncio.sleep(4 * CHECK_INTERVAL_SECS)
+        gates[1].set()
+        ends = [await each.end() for each in every]
+    assert alarms.asked and reasons == []
+    assert any(each is None for each in ends), "the ends of some executions give the others memory"
+    assert all("use the memory for Lua" in str(each) for each in ends if each is not None)
 
 
 async def test_a_replaced_execution_that_waits_for_a_call_keeps_its_place() -> None:

@@ -31,6 +31,10 @@ _LIMITS = {
         "{0.slowdown:.3g} times {0.cpu_limit}",
     ),
     Reason.CPU_TOTAL: ("used {0.max_cpu_total_secs:g} s of processor time in total", "scripts.max_cpu_total_secs"),
+    Reason.SHARED_MEMORY: (
+        "could not continue, because the running executions use the memory for Lua,",
+        "scripts.max_memory_mb",
+    ),
     Reason.MEMORY: ("needed more than {0.max_memory_mb:g} MB of memory", "scripts.max_memory_mb"),
 }
 """The message for each limit, and the limit's name."""
@@ -65,7 +69,7 @@ def failure_of(
     # a long library function does not poll, so `line` is only the last polled line
     since = " at or after this line (look for a pattern search or a huge range)" * (line > 0)
     end = f"could not be stopped{since}" if is_stuck else f"was stopped ({limit})"
-    status = "error" if reasons == [Reason.MEMORY] else "timeout"
+    status = "error" if reasons in ([Reason.MEMORY], [Reason.SHARED_MEMORY]) else "timeout"
     return ScriptFailed(Fault(file, line, f"{sentence} and {end}"), status)
 
 

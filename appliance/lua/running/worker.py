@@ -82,6 +82,7 @@ class Worker(asyncio.BufferedProtocol):
     - `_alarms`: the same frames for the runs that alarms caused.
     - `_by_clients`: the same frames for the runs that clients started.
     - `_others`: all other frames that are not sent yet.
+    - `_delayed`: the frames from `_others` that wait until a computing run ends, for lack of memory.
     - `_stuck`: the names of the runs that could not be stopped. Their threads keep their memory.
     - `_is_crowded`: whether the worker has warned that runs wait to begin. Once half of them have ended, it can warn
       again.
@@ -111,6 +112,7 @@ class Worker(asyncio.BufferedProtocol):
         self._running: set[LuaRun] = set()
         self._begun: set[LuaRun] = set()
         self._others: deque[Unsent] = deque()
+        self._delayed: list[Unsent] = []
         self._unbegun: deque[Unsent] = deque()
         self._alarms: deque[Unsent] = deque()
         self._by_clients = ClientQueue()
@@ -127,7 +129,7 @@ class Worker(asyncio.BufferedProtocol):
         self._stuck: set[str] = set()
         self._check_timer: asyncio.TimerHandle | None = None
         self._largest = (0, 0)
-        self._fresh_bytes = 0
+        self._fresh_bytes = self._checked_bytes = 0
         self._missing_confinement: str | None = None
 
     @property
@@ -285,6 +287,9 @@ class Worker(asyncio.BufferedProtocol):
     def _send_waiting(self) -> None:
         while self.is_usable and self.is_ready and len(self._running) < MAX_RUNNING and (waiting := self._choose()):
             run, kind, parts = waiting.popleft()
+            if kind is FrameKind.ANSWER and run.priority is not Priority.ALARM and self._lacks_memory():
+                self._delay(run, parts)
+                continue
             frame = run.encode_frame(kind, parts)
             if frame is not None:
                 self._write(frame)
@@ -293,6 +298,23 @@ class Worker(asyncio.BufferedProtocol):
                     self._begun.add(run)
                 if kind is not FrameKind.ANSWER and self.is_usable:
                     run.note_begun()
+
+    def _lacks_memory(self) -> bool:
+        """Return whether one more computing run could exceed the worker's memory. As long as less than half of it was
+        used at the last check, return False, because few runs reach their limit."""
+        if self._stuck or 2 * self._checked_bytes < self._max_resident_bytes():
+            return False
+        needed = (len(self._running) + 1) * self._settings.limits.max_memory
+        return self._resident_bytes() + needed > self._max_resident_bytes()
+
+    def _delay(self, run: LuaRun, answer: tuple[bytes, ...]) -> None:
+        """Continue the run once fewer runs compute. If none computes, stop this run, because its memory is the only
+        memory that can become free. Otherwise, the worker would be killed, together with all runs in it."""
+        if self._running:
+            self._delayed.append((run, FrameKind.ANSWER, answer))
+        elif run.is_active:
+            self._note_running(run)
+            self._send_stop(run, Reason.SHARED_MEMORY)
 
     def _choose(self) -> deque[Unsent]:
         """Return the queue whose first frame is sent next."""
@@ -388,6 +410,8 @@ class Worker(asyncio.BufferedProtocol):
     def _note_idle(self, run: LuaRun) -> None:
         """Free the run's slot, because its Lua has paused or ended."""
         self._running.discard(run)
+        self._others.extendleft(reversed(self._delayed))
+        self._delayed.clear()
         self._send_soon()
 
     def _send_soon(self) -> None:
@@ -444,6 +468,7 @@ class Worker(asyncio.BufferedProtocol):
 
     def _check_memory(self) -> None:
         used, limit = self._resident_bytes(), self._max_resident_bytes()
+        self._checked_bytes = used
         if used > limit:
             run = self._runs.get(self._largest[0])
             whose = "" if run is None else f"; {run.name} used the most memory, so reduce its data"

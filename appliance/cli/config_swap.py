@@ -49,6 +49,9 @@ def settle_stage(folder: Path, stamp: str) -> Path | None:
     if not stage.exists():
         return None
     if (stage / MARKER).exists():
+        for path in [*stage.iterdir()]:
+            if path.name != MARKER:  # remove the marker last; without it, the rest would look like old files
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
         shutil.rmtree(stage)
         return None
     return stage.rename(folder.with_name(f"{folder.name}.before-restore-{stamp}-cut"))

@@ -168,6 +168,7 @@ async def test_a_start_removes_or_keeps_the_folder_of_an_interrupted_restore(tmp
         async with running(tmp_path) as hub:
             log = hub.log.read_text()
     assert stage.exists() == ("cannot" in left)
+    assert (stage / ".restored").exists() == ("cannot" in left), "the next start must not keep the new files"
     found = {str(file.parent): file.read_text() for file in list_configs(tmp_path) if "-cut/" in str(file)}
     assert [*found.values()] == ([OLD_TEXT] if left == "old files" else []) and all(each in log for each in found)
     assert ("config.restore-part, which cannot be removed" in log) == ("cannot" in left)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from msgspec import convert
+from msgspec import Struct, convert, field
 
 from appliance.automations.requirement import Requirement
 from appliance.clock import ClockSteps, from_millis, to_millis
@@ -14,7 +14,7 @@ from appliance.home.bus import Bus
 from appliance.home.events import DeviceRemoved, DeviceStateChanged, Event
 from appliance.home.model import Device
 from appliance.home.registry import Registry
-from appliance.home.values import same
+from appliance.home.values import number_in, same
 from appliance.store.record_keys import CHANGED_PREFIX
 from appliance.store.records import OnFault, read_all, skip
 from appliance.store.storage import DocumentReader, Storage
@@ -31,24 +31,41 @@ class Comparison(NamedTuple):
         """Return the storage key of the comparison's time."""
         return f"{self.attribute} {self.requirement}" if self.requirement.is_range else self.attribute
 
-    def begins(self, event: DeviceStateChanged) -> bool:
-        """Return whether the comparison begins to hold, or the compared value changes. Gaps in the values are
-        ignored."""
-        value = event.device.attributes.get(self.attribute)
-        if self.attribute not in event.changed or not self.requirement.is_usable(value):
+
+class _Changes:
+    """The values of an event's attributes before and after it. Thousands of comparisons may ask for one attribute, so
+    the numbers of an attribute are found only once. Gaps in the values are ignored."""
+
+    def __init__(self, event: DeviceStateChanged) -> None:
+        self._event = event
+        self._numbers: dict[str, tuple[float | None, float | None]] = {}
+
+    def begin(self, comparison: Comparison) -> bool:
+        """Return whether the comparison begins to hold, or the compared value changes."""
+        name, requirement = comparison
+        if name not in self._event.changed:
             return False
-        previous = self.requirement.last_usable(event.known_before(self.attribute))
-        return (
-            self.requirement.is_entered(value, previous) if self.requirement.is_range else not same(value, previous)
-        )
+        if requirement.is_range:
+            number, before = self._numbers.get(name) or self._numbers_of(name)
+            is_within = number is not None and requirement.contains(number)
+            return is_within and (before is None or not requirement.contains(before))
+        value = self._event.device.attributes.get(name)
+        return value is not None and not same(value, requirement.last_usable(self._event.known_before(name)))
+
+    def _numbers_of(self, name: str) -> tuple[float | None, float | None]:
+        """Return the attribute's number and its last known number."""
+        known = map(number_in, self._event.known_before(name))
+        before = next((each for each in known if each is not None), None)
+        found = self._numbers[name] = number_in(self._event.device.attributes.get(name)), before
+        return found
 
 
-class _Time(NamedTuple):
-    """The time at which a comparison began to hold. `is_corrected` is true if the time is corrected when the clock is
-    set, because this run of the hub observed it."""
+class _Times(Struct):
+    """The times by the comparison's key, in milliseconds since 1970. The times of `observed` are corrected when the
+    clock is set, because this run of the hub observed them."""
 
-    at: datetime
-    is_corrected: bool
+    millis: dict[str, int]
+    observed: set[str] = field(default_factory=set)
 
 
 class ChangeTimes:
@@ -57,20 +74,27 @@ class ChangeTimes:
 
     If a comparison has neither `above` nor `below`, the stored time is the time of the attribute's last change. When
     the clock is set, times from this run of the hub are corrected.
+
+    A change costs a little for each comparison of the device, because thousands of conditions may compare one
+    attribute. The record of a device is stored once per change.
     """
 
     def __init__(self, storage: Storage, registry: Registry, bus: Bus, steps: ClockSteps) -> None:
         self._registry = registry
         self._steps = steps
         self._storage = storage
-        self._watched: Mapping[str, Collection[Comparison]] = {}
-        self._times = read_change_times(storage)
+        self._watched: Mapping[str, Mapping[str, Comparison]] = {}
+        self._complete: dict[str, str | None] = {}
+        """The devices that have a time for each comparison about them, and the alias in these comparisons."""
+        self._times = {id_: _Times(millis) for id_, millis in read_change_times(storage).items()}
         steps.listen(self._correct_times)
         bus.listen(self._on_event, DeviceRemoved, DeviceStateChanged)
 
-    def watch(self, comparisons: Mapping[str, Collection[Comparison]]) -> None:
-        """Store the times of these comparisons, and no others. The keys are device ids or aliases."""
+    def watch(self, comparisons: Mapping[str, Mapping[str, Comparison]]) -> None:
+        """Store the times of these comparisons, and no others. The keys are device ids or aliases, and comparison
+        keys."""
         self._watched = comparisons
+        self._complete.clear()
         watched = {self._registry.id_of(each) for each in comparisons}
         for device_id in [each for each in self._times if each not in watched]:
             self._forget(device_id)
@@ -81,8 +105,9 @@ class ChangeTimes:
         If the hub did not observe that time, return the time of the device's last change.
         """
         self._steps.poll()
-        time = self._times.get(device.id, {}).get(comparison.key)
-        return device.updated_at if time is None else time.at
+        times = self._times.get(device.id)
+        millis = None if times is None else times.millis.get(comparison.key)
+        return device.updated_at if millis is None else from_millis(millis)
 
     def _on_event(self, event: Event) -> None:
         if isinstance(event, DeviceRemoved) and not event.is_kept and event.device_id in self._times:
@@ -90,36 +115,47 @@ class ChangeTimes:
         if not isinstance(event, DeviceStateChanged) or event.previous is None:
             return
         device = event.device
-        for each in (*self._watched.get(device.id, ()), *self._watched.get(device.alias or "", ())):
-            if each.begins(event):
-                self._note(device.id, each.key)
-            elif each.key not in self._times.get(device.id, {}):
-                self._note(device.id, each.key, event.previous.updated_at)
+        watched = [found for name in (device.id, device.alias) if name and (found := self._watched.get(name))]
+        if not watched:
+            return
+        changed: dict[str, int] = {}
+        if self._complete.get(device.id, self) != device.alias:
+            known, before = self._times.get(device.id, _Times({})).millis, to_millis(event.previous.updated_at)
+            changed.update((key, before) for found in watched for key in found if key not in known)
+            self._complete[device.id] = device.alias
+        changes = _Changes(event)
+        begun = [key for found in watched for key, each in found.items() if changes.begin(each)]
+        changed |= dict.fromkeys(begun, to_millis(self._steps.now()) if begun else 0)
+        self._store(device.id, changed)
 
     def _correct_times(self, step: timedelta) -> None:
         for device_id, times in self._times.items():
-            for key in [key for key, time in times.items() if time.is_corrected]:
-                self._keep(device_id, key, self._steps.redate(times[key].at, step))
+            observed = {key: from_millis(times.millis[key]) for key in times.observed}
+            redated = {key: to_millis(self._steps.redate(at, step)) for key, at in observed.items()}
+            self._store(device_id, redated)
 
-    def _note(self, device_id: str, key: str, at: datetime | None = None) -> None:
-        now = self._steps.now()
-        self._keep(device_id, key, now if at is None else at)
-
-    def _keep(self, device_id: str, key: str, at: datetime) -> None:
-        times = self._times.setdefault(device_id, {})
-        times[key] = _Time(at, is_corrected=True)
-        stored = {each: to_millis(time.at) for each, time in times.items()}
-        self._storage.put_later(CHANGED_PREFIX + device_id, stored)
+    def _store(self, device_id: str, changed: Mapping[str, int]) -> None:
+        """Set these observed times, and store the device's record."""
+        if not changed:
+            return
+        times = self._times.setdefault(device_id, _Times({}))
+        times.millis = {**times.millis, **changed}
+        times.observed.update(changed)
+        self._storage.put_later(CHANGED_PREFIX + device_id, times.millis)
 
     def _forget(self, device_id: str) -> None:
         del self._times[device_id]
+        self._complete.pop(device_id, None)
         self._storage.put_later(CHANGED_PREFIX + device_id, None)
 
 
-def read_change_times(stored: DocumentReader, on_fault: OnFault = skip) -> dict[str, dict[str, _Time]]:
-    """Decode the stored times by device id and by the comparison's key."""
+def read_change_times(stored: DocumentReader, on_fault: OnFault = skip) -> dict[str, dict[str, int]]:
+    """Decode the stored times by device id and by the comparison's key, in milliseconds since 1970."""
     return read_all(stored, CHANGED_PREFIX, _decode_times, on_fault)
 
 
-def _decode_times(_: str, raw: Any) -> dict[str, _Time]:
-    return {key: _Time(from_millis(at), is_corrected=False) for key, at in convert(raw, dict[str, int]).items()}
+def _decode_times(_: str, raw: Any) -> dict[str, int]:
+    times = convert(raw, dict[str, int])
+    for at in times.values():
+        from_millis(at)  # an impossible time is a fault
+    return times

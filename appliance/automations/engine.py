@@ -189,7 +189,7 @@ class Engine:
             for device_id, comparison in file.definition.comparisons:
                 watched[device_id][comparison.key] = comparison
             yield
-        self._change_times.watch({device_id: list(each.values()) for device_id, each in watched.items()})
+        self._change_times.watch(watched)
 
     def _switch_all(self) -> None:
         self._states.switch_all({each.id: each.enabled for each in self.catalog.list_definitions()})

@@ -73,14 +73,14 @@ class Requirement(Struct, frozen=True, kw_only=True, eq=False):
             return value is not None
         if self.equals is UNSET:
             number = number_in(value)
-            return (
-                number is not None
-                and (self.above is None or number > self.above)
-                and (self.below is None or number < self.below)
-            )
+            return number is not None and self.contains(number)
         if isinstance(value, dict) and not isinstance(self.equals, dict):
             return "value" in value and same(value["value"], self.equals)
         return same(value, self.equals)
+
+    def contains(self, number: float) -> bool:
+        """Return whether the number is between the bounds."""
+        return (self.above is None or number > self.above) and (self.below is None or number < self.below)
 
     def is_usable(self, value: Value) -> bool:
         """Return whether the value can be compared. A missing value cannot be compared. A range can be compared only

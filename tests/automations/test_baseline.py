@@ -17,7 +17,7 @@ from appliance.store.record_keys import CHANGED_PREFIX
 from tests.automations.homes import LAMP, device
 from tests.fakes.automations import Card, automation, bench
 from tests.fakes.clock import START, VirtualClock
-from tests.fakes.registry import PromptRegistry
+from tests.fakes.registry import PromptRegistry, make
 
 OTHER = "desk:light:1"
 
@@ -50,7 +50,7 @@ async def test_the_first_values_of_a_restored_device_are_not_a_change(
 
 
 POWER, BRIGHT = Comparison("power", Requirement()), Comparison("brightness", Requirement(above=2))
-WATCHED = {LAMP: [POWER]}
+WATCHED = {LAMP: {POWER.key: POWER}}
 
 
 class Bench:
@@ -123,10 +123,40 @@ def test_a_range_counts_from_its_entry_over_gaps_and_restarts(values: list[int |
     it = Bench()
     it.clock.set(START)
     times = it.times()
-    times.watch({LAMP: [BRIGHT]})
+    times.watch({LAMP: {BRIGHT.key: BRIGHT}})
     for value in values:
         it.show(power="on", **({} if value is None else {"brightness": value}))
     assert it.since(times, BRIGHT) == it.since(it.times(), BRIGHT) == seconds
+
+
+def test_a_change_stores_the_times_of_all_comparisons_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    it = Bench()
+    times, stored = it.times(), list[int]()
+    ranges = [Comparison("brightness", Requirement(above=number / 10)) for number in range(500)]
+    times.watch({LAMP: {each.key: each for each in ranges}})
+    put_later = it.card.put_later
+
+    def count(key: str, value: Any, *, is_minor: bool = False) -> None:
+        stored.append(len(value))
+        put_later(key, value, is_minor=is_minor)
+
+    monkeypatch.setattr(it.card, "put_later", count)
+    for brightness in (1, 50, 1, 50):
+        it.show(power="off", brightness=brightness)
+    assert stored == [500, 500], "an entry into the ranges costs one record, and a fall costs nothing"
+    assert it.since(times, ranges[20]) == 5 and it.since(times, ranges[5]) == 1
+
+
+def test_comparisons_by_a_new_alias_count_from_the_change_before() -> None:
+    it = Bench()
+    times = it.times()
+    it.show(power="on", brightness=1)
+    times.watch({LAMP: {POWER.key: POWER}, "reading": {BRIGHT.key: BRIGHT}})
+    it.show(power="off", brightness=3)
+    make(it.registry, lambda layout, devices: layout.set_alias(LAMP, "reading", devices))
+    it.show(power="on", brightness=3)
+    it.show(power="off", brightness=3)
+    assert it.since(times, BRIGHT) == 3
 
 
 def test_baselines_of_unused_and_deleted_devices_are_removed() -> None:

@@ -21,7 +21,9 @@ from pathlib import Path
 from typing import IO, Any
 from urllib.parse import quote, unquote_to_bytes
 
+import msgspec
 import orjson
+from msgspec import Struct
 
 from appliance.errors import StartFailed
 from appliance.home.values import to_bytes
@@ -35,10 +37,7 @@ from appliance.tables.plain_files import read_plain
 log = logging.getLogger("store")
 
 PENDING = "restore-pending.json"
-"""The pending file with the new document, the marker's percent-encoded path, and the marker's content."""
-
-OWN_FIELD = "own"
-"""The field of the pending file with the keys whose values the restore keeps."""
+"""The pending file."""
 
 HISTORY_STAGE = f"{HISTORY_FOLDER}.restore-part"
 """The folder with the staged history files."""
@@ -47,9 +46,20 @@ TRIES = 50
 """Maximum number of attempts to read a document while a running hub replaces its files."""
 
 
+class _Pending(Struct, frozen=True, gc=False):
+    """The pending file: the content of the marker, the marker's percent-encoded path, the keys whose values the
+    restore keeps, and the new document. Its values remain encoded, because decoded values need ten times the
+    memory."""
+
+    token: str
+    marker: str
+    own: list[str]
+    values: dict[str, msgspec.Raw]
+
+
 def stage_document(folder: Path, values: Mapping[str, Any], marker: Path, token: str, *, own: Iterable[str]) -> None:
     """Stage the values durably. They have no effect until `place_staged_document`. Raise `OSError` on failure."""
-    pending = {"token": token, "marker": quote(os.fsencode(marker)), OWN_FIELD: list(own), "values": dict(values)}
+    pending = {"token": token, "marker": quote(os.fsencode(marker)), "own": list(own), "values": dict(values)}
     write_file(folder / PENDING, orjson.dumps(pending))
 
 
@@ -80,7 +90,7 @@ def place_staged_document(folder: Path, stamp: str) -> list[Path] | None:
     pending = _read_marked(folder)
     if pending is None:
         return None
-    return replace_document(folder, pending["values"], stamp, own=pending[OWN_FIELD])
+    return replace_document(folder, pending.values, stamp, own=pending.own)
 
 
 def stage_history(folder: Path, months: Iterable[tuple[str, IO[bytes]]]) -> int:
@@ -155,7 +165,7 @@ def read_present(folder: Path) -> Recovered:
         found = _read_leniently(folder)
     except OSError as error:
         raise unreadable(error) from None
-    found.values = _combine(pending["values"], found.values, pending[OWN_FIELD])
+    found.values = _combine(pending.values, found.values, pending.own)
     found.notes = [
         *found.notes,
         "a restore was interrupted; the next start of the hub completes it",
@@ -163,13 +173,13 @@ def read_present(folder: Path) -> Recovered:
     return found
 
 
-def _read_marked(folder: Path) -> dict[str, Any] | None:
+def _read_marked(folder: Path) -> _Pending | None:
     """Return the staged document if its marker exists, otherwise None. A staged file is always complete."""
     try:
-        pending: dict[str, Any] = orjson.loads(read_plain(folder / PENDING, MAX_STORE_FILE_BYTES))
-        marker = Path(os.fsdecode(unquote_to_bytes(pending["marker"])))
-        is_marked = read_plain(marker, MAX_STORE_FILE_BYTES).decode() == pending["token"]
-    except (FileNotFoundError, orjson.JSONDecodeError):
+        pending = msgspec.json.decode(read_plain(folder / PENDING, MAX_STORE_FILE_BYTES), type=_Pending)
+        marker = Path(os.fsdecode(unquote_to_bytes(pending.marker)))
+        is_marked = read_plain(marker, MAX_STORE_FILE_BYTES).decode() == pending.token
+    except (FileNotFoundError, msgspec.DecodeError):
         return None
     return pending if is_marked else None
 
@@ -210,8 +220,13 @@ def replace_document(folder: Path, values: Mapping[str, Any], stamp: str, *, own
 
 def _combine(values: Mapping[str, Any], present: Mapping[str, bytes], own: Iterable[str]) -> dict[str, bytes]:
     """Return the encoded values. Keys in `own` keep their values from `present`."""
-    encoded = {key: to_bytes(value) for key, value in values.items() if value is not None and key not in own}
+    every = ((key, _encode(value)) for key, value in values.items() if key not in own)
+    encoded = {key: value for key, value in every if value != b"null"}
     return encoded | {key: present[key] for key in own if key in present}
+
+
+def _encode(value: Any) -> bytes:
+    return bytes(value) if isinstance(value, msgspec.Raw) else to_bytes(value)
 
 
 def _read_leniently(folder: Path) -> Recovered:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
-from msgspec.structs import replace
-
 from appliance.adapters.health_publisher import HealthPublisher
 from appliance.adapters.poll_reading import PollReading
 from appliance.clock import Clock
@@ -58,7 +56,7 @@ class Publisher(HealthPublisher):
 
     def device(self, observation: Observation) -> None:
         """Publish a complete device, known or new."""
-        self._publish_part(Report(adapter=self.name, observations=(observation,)))
+        self._publish_part((observation,))
 
     def removed(self, device_id: str) -> None:
         """Publish that this device no longer exists. An unknown device is ignored."""
@@ -79,9 +77,9 @@ class Publisher(HealthPublisher):
         seen, size = report.observations, MAX_OBSERVATIONS_AT_ONCE
         last = max(len(seen) - 1, 0) // size * size
         for at in range(0, last, size):
-            self._publish_part(replace(report, present=None, observations=seen[at : at + size]), reading)
+            self._publish_part(seen[at : at + size], reading)
             yield
-        self._publish_part(replace(report, present=None, observations=seen[last:]), reading)
+        self._publish_part(seen[last:], reading)
         if report.present is None:
             return
         present = (report if reading is None else reading.without_older(report, self._registry)).present or ()
@@ -90,8 +88,8 @@ class Publisher(HealthPublisher):
             if reading is None or not reading.has_device(device_id):
                 self.removed(device_id)
 
-    def _publish_part(self, report: Report, reading: PollReading | None = None) -> None:
-        """Publish the observations of a report without `present`."""
+    def _publish_part(self, observations: tuple[Observation, ...], reading: PollReading | None = None) -> None:
+        report = Report(adapter=self.name, observations=observations)
         if reading is not None:
             report = reading.without_older(report, self._registry)
         for each in self._readings:

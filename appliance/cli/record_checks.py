@@ -25,6 +25,7 @@ from appliance.automations.variables import (
     read_variables,
     variable_sizes,
 )
+from appliance.byte_budget import count_json_values
 from appliance.cli.log_output import one_line
 from appliance.errors import Invalid, LaresError
 from appliance.home.layout import MAX_GROUPS, MAX_MEMBERS, MAX_ROOMS
@@ -134,18 +135,14 @@ def check_record(key: str, value: Any) -> None:
 
 
 def check_value_count(state: bytes) -> None:
-    """Raise `Invalid` if this JSON can contain too many values. A comma in a string counts as a value."""
-    _check_count(_count_values(state), "values", MAX_VALUES)
+    """Raise `Invalid` if this JSON can contain too many values."""
+    _check_count(count_json_values(state), "values", MAX_VALUES)
 
 
 def check_record_values(record: bytes) -> None:
     """Raise `Invalid` if the JSON of one record can contain too many values."""
-    if (count := _count_values(record)) > MAX_RECORD_VALUES:
+    if (count := count_json_values(record)) > MAX_RECORD_VALUES:
         raise Invalid(f"{count:,} values, but a record can have at most {MAX_RECORD_VALUES:,}")
-
-
-def _count_values(encoded: bytes) -> int:
-    return sum(map(encoded.count, (b",", b"[", b"{")))
 
 
 def check_record_counts(keys: Iterable[str]) -> None:

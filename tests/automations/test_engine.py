@@ -9,9 +9,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 
-from appliance.home.events import AdapterStarted, SystemErrorReported
+from appliance.api.limits import MAX_HOOK_BYTES
+from appliance.byte_budget import JSON_VALUE_BYTES
+from appliance.home.events import AdapterStarted, HookCalled, SystemErrorReported
 from appliance.lua.running.executor import EVENTS_FULL, MAX_EVENT_BYTES
 from tests.automations.homes import NOW
 from tests.fakes.automations import LAMP, ON, TV, Card, automation, bench, secs
@@ -323,13 +326,37 @@ async def test_events_of_executions_next_to_others_have_a_limit_in_bytes(tmp_pat
         assert [status for status, _ in it.outcomes()].count("dropped") == 3, "ended executions hold no event"
 
 
+@pytest.mark.parametrize("many", ["[],", "{},", '{"a":1},', "[[[[]]]],", "1,", '"a",'])
+async def test_the_limit_for_events_counts_the_memory_of_decoded_values(tmp_path: Path, many: str) -> None:
+    """Arrays need 30 times the memory of their text, so only a few of these events fit."""
+    hook, mode = {"type": "webhook", "hook": "h"}, {"type": "parallel", "max": 1000}
+    text = many * (MAX_HOOK_BYTES // len(many) - 1)
+    data = orjson.loads(f"[{text}0]")
+    async with bench(tmp_path, automation(hook, mode=mode)) as it:
+        it.stage.ends_at_once = False
+        for _ in range(300):
+            it.bus.publish(HookCalled(hook="h", data=data, query={}))
+        counted = it.parts.executor.count_running("a") - 1
+        assert 0 < counted <= MAX_EVENT_BYTES / (JSON_VALUE_BYTES * text.count(","))
+
+
+async def test_a_thousand_small_events_are_within_the_limit(tmp_path: Path) -> None:
+    hook, mode = {"type": "webhook", "hook": "h"}, {"type": "parallel", "max": 1000}
+    async with bench(tmp_path, automation(hook, mode=mode)) as it:
+        it.stage.ends_at_once = False
+        data = {f"field_{number}": number for number in range(30)}
+        for _ in range(1000):
+            it.bus.publish(HookCalled(hook="h", data=data, query={}))
+        assert it.parts.executor.count_running("a") == 1000
+
+
 async def test_large_events_of_others_drop_no_alarm(tmp_path: Path) -> None:
     mode = {"type": "parallel", "max": 99}
     smoke = {"type": "device_state_change", "device_id": LAMP, "attribute": "smoke", "equals": True}
     files = automation({"type": "system_error"}, mode=mode), automation(smoke, "alarm", mode=mode)
     async with bench(tmp_path, *files) as it:
         it.stage.ends_at_once = False
-        for size in (*[MAX_EVENT_BYTES // 4 - 300] * 5, *[1] * 30):
+        for size in (*[MAX_EVENT_BYTES // 4 - 600] * 5, *[1] * 30):
             it.bus.publish(SystemErrorReported(message="x" * size))
         assert ("dropped", f"mode: {EVENTS_FULL}") in it.outcomes()
         for smokes in (True, False, True):

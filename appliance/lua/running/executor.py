@@ -15,7 +15,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from appliance.byte_budget import ByteBudget
+from appliance.byte_budget import ByteBudget, estimate_json_memory
 from appliance.clock import Clock
 from appliance.errors import Busy, ExecutionCancelled, NotFound
 from appliance.event_loop import in_steps
@@ -31,11 +31,11 @@ from appliance.lua.running.worker_pool import WorkerPool
 from appliance.lua.text.source import Source
 from appliance.tasks import SharedRun, Tasks
 
-MAX_EVENT_BYTES = 4 << 20
-"""Maximum total size of the events, as JSON, of all running and waiting executions except the first execution of each
-scene or automation. Alarms begin even beyond this limit."""
+MAX_EVENT_BYTES = 8 << 20
+"""Maximum memory of the decoded events of all running and waiting executions except the first execution of each scene
+or automation. Alarms begin even beyond this limit."""
 
-EVENTS_FULL = f"the events of the running and waiting executions would have more than {MAX_EVENT_BYTES >> 20} MiB"
+EVENTS_FULL = f"the events of the running and waiting executions would need more than {MAX_EVENT_BYTES >> 20} MiB"
 
 REPLACED = "a later execution replaced this one (mode restart)"
 STOPPED = "the hub stopped"
@@ -266,7 +266,7 @@ class Executor:
         if decision is Decision.DROP:
             return refusal(execution.request.mode, len(admitted), len(waiting))
         if event is not None and (admitted or waiting):
-            size = len(to_bytes(event))
+            size = estimate_json_memory(to_bytes(event))
             is_limited = decision is not Decision.REPLACE and not execution.request.is_alarm
             if is_limited and not self._events.has_room(size):
                 return EVENTS_FULL

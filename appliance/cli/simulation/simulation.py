@@ -54,6 +54,9 @@ from appliance.store.records import read_devices, read_layout
 from appliance.store.storage import DocumentSnapshot
 from appliance.tasks import Tasks
 
+WORKER_BYTES = 64 << 20
+"""Less memory than the hub's Lua worker has, because the simulation of `POST /simulate` runs next to the hub."""
+
 
 class DryExecutor(Executor):
     """An `Executor` without Lua. Every execution succeeds at once, without a command."""
@@ -139,7 +142,8 @@ async def open_simulation(
     bus, limits = Bus(), settings.automations.runner
     registry = (environment := _environment(settings, stored, bus, clock)).registry
     work: dict[str, CtxFunction] = {}
-    async with open_pool_as_owner(settings, clock, *home, unsaved=unsaved) as pool:
+    given = {"unsaved": unsaved, "worker_bytes": WORKER_BYTES}
+    async with open_pool_as_owner(settings, clock, *home, **given) as pool:
         operations = await _list_operations(settings, home[0], pool.describe, unsaved)
         dispatcher, turn = SimulatedDispatcher(registry, bus, clock, operations), Turn()
 

@@ -19,6 +19,10 @@ DEADLINE_GRACE_SECS = 1.0
 worker halts Lua's thread."""
 
 
+WORKER_BYTES = 256 << 20
+"""One part of a worker's maximum resident memory. The other part is four times the memory limit of a run."""
+
+
 class RunLimits(Struct, frozen=True, kw_only=True):
     """The limits of one run. Times are in real seconds, even if the hub's clock is simulated.
 
@@ -27,6 +31,7 @@ class RunLimits(Struct, frozen=True, kw_only=True):
     - `max_cpu_total_secs`: the total processor time.
     - `backstop_secs`: the whole duration, without the time inside `ctx:sleep`.
     - `unremarked_cpu_secs`: the processor time that causes a warning in the log.
+    - `worker_bytes`: the memory that all runs of a worker share, in addition to four times `max_memory`.
     - `user_ids`: the user and groups of the worker if root starts it.
     """
 
@@ -37,6 +42,7 @@ class RunLimits(Struct, frozen=True, kw_only=True):
     max_cpu_total_secs: float = 60.0
     backstop_secs: float = 3600.0
     unremarked_cpu_secs: float = 10.0
+    worker_bytes: int = WORKER_BYTES
     user_ids: tuple[int, ...] = ()
 
     @property
@@ -46,6 +52,11 @@ class RunLimits(Struct, frozen=True, kw_only=True):
     @property
     def max_memory(self) -> int:
         return int(self.max_memory_mb * (1 << 20))
+
+    @property
+    def max_worker_bytes(self) -> int:
+        """Return the maximum resident memory of a worker in bytes."""
+        return self.max_memory * 4 + self.worker_bytes
 
 
 class RunSettings(Struct, frozen=True):

@@ -45,9 +45,6 @@ MAX_SILENT_CHECKS_AT_START = 60
 """Like `MAX_HALTED_CHECKS`, but for a worker that is starting. The number is high, because the machine or its
 storage may be slow."""
 
-MAX_RESIDENT_BYTES = 256 << 20
-"""One part of a worker's maximum resident memory. The other part is four times the memory limit of a run."""
-
 MAX_IDLE_GROWTH_BYTES = 4 << 20
 """An idle worker is replaced if its memory has grown by more than this since its start. Sixty simple executions at
 once need half of this."""
@@ -155,7 +152,7 @@ class Worker(asyncio.BufferedProtocol):
     def is_half_used(self) -> bool:
         """Return whether the running executions use half of the process's maximum memory. The memory of threads that
         could not be stopped is unknown, so with such threads, return False."""
-        return not self._stuck and 2 * self._resident_bytes() >= self._max_resident_bytes()
+        return not self._stuck and 2 * self._resident_bytes() >= self._settings.limits.max_worker_bytes
 
     @property
     def unended(self) -> int:
@@ -302,10 +299,10 @@ class Worker(asyncio.BufferedProtocol):
     def _lacks_memory(self) -> bool:
         """Return whether one more computing run could exceed the worker's memory. As long as less than half of it was
         used at the last check, return False, because few runs reach their limit."""
-        if self._stuck or 2 * self._checked_bytes < self._max_resident_bytes():
+        if self._stuck or 2 * self._checked_bytes < self._settings.limits.max_worker_bytes:
             return False
         needed = (len(self._running) + 1) * self._settings.limits.max_memory
-        return self._resident_bytes() + needed > self._max_resident_bytes()
+        return self._resident_bytes() + needed > self._settings.limits.max_worker_bytes
 
     def _delay(self, run: LuaRun, answer: tuple[bytes, ...]) -> None:
         """Continue the run once fewer runs compute. If none computes, stop this run, because its memory is the only
@@ -346,7 +343,7 @@ class Worker(asyncio.BufferedProtocol):
         if computing:
             places = len(computing) + 1
             used = self._resident_bytes() + places * self._settings.limits.max_memory
-            share = max(used / self._max_resident_bytes(), places / MAX_RUNNING)
+            share = max(used / self._settings.limits.max_worker_bytes, places / MAX_RUNNING)
             return self._by_clients.find_next(computing, share)
         if self.is_half_used:
             for run, *_ in self._by_clients.take_all():
@@ -422,9 +419,6 @@ class Worker(asyncio.BufferedProtocol):
     def _resident_bytes(self) -> int:
         return 0 if self._process is None else self._process.resident_bytes()
 
-    def _max_resident_bytes(self) -> int:
-        return self._settings.limits.max_memory * 4 + MAX_RESIDENT_BYTES
-
     def _check_later(self) -> None:
         self._check_timer = asyncio.get_running_loop().call_later(CHECK_INTERVAL_SECS, self._check)
 
@@ -467,7 +461,7 @@ class Worker(asyncio.BufferedProtocol):
             run.expire(is_running=False)
 
     def _check_memory(self) -> None:
-        used, limit = self._resident_bytes(), self._max_resident_bytes()
+        used, limit = self._resident_bytes(), self._settings.limits.max_worker_bytes
         self._checked_bytes = used
         if used > limit:
             run = self._runs.get(self._largest[0])

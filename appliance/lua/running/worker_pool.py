@@ -26,7 +26,7 @@ from appliance.home.values import to_bytes
 from appliance.lua.files.folder import Folder, folder_of
 from appliance.lua.running.load_limit import current_load
 from appliance.lua.running.lua_run import Failure, LuaRun, Priority
-from appliance.lua.running.run_limits import RunLimits, RunSettings
+from appliance.lua.running.run_limits import WORKER_BYTES, RunLimits, RunSettings
 from appliance.lua.running.stuck_files import StuckFiles
 from appliance.lua.running.worker import Worker
 from appliance.lua.text.source import Source
@@ -335,16 +335,18 @@ def build_pool(
     user_ids: tuple[int, ...] = (),
     max_cpu_secs: float = inf,
     unsaved: Source | None = None,
+    worker_bytes: int = WORKER_BYTES,
 ) -> WorkerPool:
     """Return a pool with the configured limits. `root` is the parent of relative paths. If root starts a worker,
     the worker runs with the user and groups in `user_ids`. `max_cpu_secs` is the limit of kinds in Lua, if any.
-    `unsaved` replaces a script. See `WorkerPool` for the other arguments."""
+    `unsaved` replaces a script. For `worker_bytes`, see `RunLimits`. See `WorkerPool` for the other arguments."""
     limits = RunLimits(
         max_memory_mb=scripts.max_memory_mb,
         max_cpu_secs=min(scripts.max_cpu_secs, max_cpu_secs),
         cpu_limit="scripts.max_cpu_secs" if scripts.max_cpu_secs <= max_cpu_secs else "the limit of a kind in Lua",
         max_cpu_total_secs=scripts.max_cpu_total_secs,
         backstop_secs=runner.backstop_timeout_secs,
+        worker_bytes=worker_bytes,
         user_ids=user_ids,
     )
     return WorkerPool(

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from appliance.errors import StartFailed
 from appliance.store.disk import for_its_user
+from appliance.store.file_format import generations_of
 from appliance.tables.plain_files import read_plain
 
 log = logging.getLogger("store")
@@ -67,8 +68,10 @@ class DirectoryLock:
     a command briefly holds the lock (`is_brief`). A brief lock preserves the content of the file.
 
     - `stopped_at`: the time of the previous hub's clean stop, or None.
-    - `was_cut_off`: whether the previous hub ended without releasing the lock.
-    - `is_crash`: whether `was_cut_off` is true, no stop was requested, and the machine has not restarted since.
+    - `was_cut_off`: whether the file lacks the record of a clean stop. A power cut can also empty the file, fill it
+      with zeros, or remove it.
+    - `is_crash`: whether a hub ended without releasing the lock, no stop was requested, and the machine has not
+      restarted since.
     - `is_lost`: whether another process may have taken the lock since, because the lock file was deleted.
     """
 
@@ -79,11 +82,14 @@ class DirectoryLock:
         is_file = not stat.S_ISDIR(os.fstat(self._descriptor).st_mode)
         self._place = folder / LOCK if is_file else folder
         self._folder_descriptor = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-        before = self._before = _read(self._descriptor).removeprefix(_BRIEF)
+        before = _read(self._descriptor).removeprefix(_BRIEF)
+        if not before and not _holds_document(folder):
+            before = _stop_text(None)  # no hub has used the directory yet
+        self._before = before
         self.stopped_at = _parse_stop(before)
         boot = read_boot_id().encode()
-        self.was_cut_off = before[:1].isdigit()
-        self.is_crash = bool(boot) and self.was_cut_off and before.split()[1:] == [boot]
+        self.was_cut_off = not before.startswith(_STOPPED)
+        self.is_crash = bool(boot) and before[:1].isdigit() and before.split()[1:] == [boot]
         self._own = b"%d\n%b\n" % (os.getpid(), boot)
         self._sign(self._descriptor, _BRIEF + before if is_brief else self._own)
 
@@ -209,6 +215,13 @@ def _acquire(folder: Path, tries: int) -> int:
         else:
             return descriptor
     raise AssertionError("no try was allowed")
+
+
+def _holds_document(folder: Path) -> bool:
+    try:
+        return bool(generations_of(each.name for each in folder.iterdir()))
+    except OSError:
+        return True
 
 
 def _process_in(text: bytes) -> str:

@@ -127,6 +127,7 @@ def test_a_killed_restore_leaves_one_home_or_the_other(
 @pytest.mark.slow
 def test_an_error_after_the_exchange_leaves_one_home(old: Path, archive: Path, fault: str, code: int) -> None:
     (old / "config" / ".restored").write_text("of a restore that the start of a hub has finished")
+    DirectoryLock(old / "data").release_after_stop(None)
     assert cut(old, archive, 10**6, fault) == code
     values, text = present(old)
     assert (values, text) in ((OLD, OLD_TEXT), (NEW, NEW_TEXT)) and (old / MONTH).read_text() == text

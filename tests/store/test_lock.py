@@ -20,6 +20,7 @@ from appliance.home.bus import Bus
 from appliance.home.registry import Registry
 from appliance.store.crashes import CrashCounter
 from appliance.store.disk import Disk
+from appliance.store.file_format import snapshot_name
 from appliance.store.lock import DirectoryLock, holder_of
 from appliance.store.record_keys import CRASHES
 from appliance.store.store import Store
@@ -38,6 +39,33 @@ def test_the_lock_file_is_private_and_names_its_holder(tmp_path: Path) -> None:
     (tmp_path / "lock").unlink()
     DirectoryLock(tmp_path).release()
     assert (tmp_path / "lock").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize(
+    "text", [None, b"", b"\0" * 43, b"{}", b"\xff\xfe", b"\n", b"stop", b"brief ", b"brief 4711\nx\n"]
+)
+@pytest.mark.parametrize("has_brief_use", [False, True])
+def test_a_lock_file_without_the_record_of_a_clean_stop_means_a_power_cut(
+    tmp_path: Path, text: bytes | None, has_brief_use: bool
+) -> None:
+    (tmp_path / snapshot_name(1)).touch()
+    if text is not None:
+        (tmp_path / "lock").write_bytes(text)
+    if has_brief_use:
+        DirectoryLock(tmp_path, is_brief=True).release()
+    held = DirectoryLock(tmp_path)
+    assert held.was_cut_off and not held.is_crash
+    held.release_after_stop(None)
+    assert not DirectoryLock(tmp_path).was_cut_off
+
+
+@pytest.mark.parametrize("has_brief_use", [False, True])
+def test_a_new_data_directory_follows_no_power_cut(tmp_path: Path, has_brief_use: bool) -> None:
+    if has_brief_use:  # such as a restore, which creates the document
+        command = DirectoryLock(tmp_path, is_brief=True)
+        (tmp_path / snapshot_name(1)).touch()
+        command.release()
+    assert not DirectoryLock(tmp_path).was_cut_off
 
 
 def test_a_missing_folder_cannot_be_locked(tmp_path: Path) -> None:

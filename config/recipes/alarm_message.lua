@@ -20,7 +20,7 @@ return {
   name = "Smoke and leak alarm",
   description = "Sends a message when a sensor detects smoke or water.",
   triggers = triggers,
-  mode = "queued",
+  mode = { type = "queued", max = 50 },
   execute = function(ctx, event)
     local device = ctx:get_device(event.device_id)
     local what = event.trigger_id == "smoke" and "Smoke" or "Water"

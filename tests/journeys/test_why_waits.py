@@ -1,9 +1,12 @@
-"""`why` of an automation reports that the device of a trigger is unreachable, and that a wait is running."""
+"""`why` of an automation reports that the device of a trigger is unreachable, that a wait is running, and for which
+device the automation did not run."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
+
+import pytest
 
 from tests.cli.commands import LOOPBACK
 from tests.fakes.app import open_app
@@ -42,6 +45,38 @@ async def test_why_names_the_wait_and_an_unreachable_device(tmp_path: Path) -> N
         assert "'front' matches; the automation runs at 20" in await summary("wait")
         app.hub.registry.set_state("virtual", "offline")
         assert "it is offline now (`lares why virtual:door`)" in await summary("other")
+
+
+DETECTORS = """
+[adapters.virtual]
+devices = [
+    { id = "attic", kind = "Sensor", class = "smoke", attributes = { smoke = false } },
+    { id = "cellar", kind = "Sensor", class = "smoke", attributes = { smoke = false } },
+]
+"""
+
+
+async def test_a_dropped_alarm_is_logged_and_explained_with_its_device(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    text = """return { id = "alarm", name = "Alarm", mode = "single",
+        trigger = { type = "device_state_change", device_id = "*", attribute = "smoke", equals = true },
+        execute = function(ctx) ctx:sleep(60) end }"""
+    root = write(tmp_path, {"default.toml": LOOPBACK + DETECTORS, "automations/alarm.lua": text})
+    (root / "data").mkdir()
+    async with open_app(adapters=DETECTORS, root=root, data_dir=root / "data", toml=DETECTORS) as app:
+        for room in ("attic", "cellar"):
+            observed = {"device_id": f"virtual:{room}", "attributes": {"smoke": True}}
+            assert (await app.post("/adapters/virtual/operations/observe", observed)).status == 200
+        reason = "mode: the limit of mode single is 1; already running: 1"
+        [warning] = [each for each in caplog.messages if "did not run" in each]
+        assert warning.startswith(f"automation 'alarm' did not run for the alarm of virtual:cellar: {reason}; set ")
+
+        async def is_explained() -> bool:
+            answer = (await app.get("/why?id=alarm")).json
+            return f"did not run (device_state_change of virtual:cellar): {reason}" in json.dumps(answer)
+
+        await until_async(is_explained)
 
 
 async def test_why_shortens_long_lists(tmp_path: Path) -> None:

@@ -61,6 +61,9 @@ def _decision(hub: Hub, entry: ExecutionEntry) -> Decision:
     trigger = "" if because is None else f" ({because})"
     at = timestamp(entry.executed_at)
     if entry.status in (ExecutionStatus.SKIPPED, ExecutionStatus.DROPPED):
+        device_id = (entry.trigger_payload or {}).get("device_id")
+        if entry.status is ExecutionStatus.DROPPED and device_id is not None:
+            trigger = f" ({because} of {device_id})"
         return Decision(at, f"did not run{trigger}: {entry.error}")
     others = [each for each in entry.warnings if each.partition(": ")[2] not in (entry.error or "")]
     reached = [word_for(hub, each["target"]) for each in entry.results if each["status"] == "ok"]

@@ -37,6 +37,11 @@ or automation. Alarms begin even beyond this limit."""
 
 EVENTS_FULL = f"the events of the running and waiting executions would need more than {MAX_EVENT_BYTES >> 20} MiB"
 
+DROPPED_ALARM = (
+    "%s '%s' did not run for the alarm of %s: %s; set a higher max: "
+    'mode = { type = "parallel", max = N } or { type = "queued", max = N }'
+)
+
 REPLACED = "a later execution replaced this one (mode restart)"
 STOPPED = "the hub stopped"
 CANCELLED = "cancelled on request"
@@ -385,6 +390,9 @@ class Executor:
         part = logging.getLogger(f"{request.kind}s")
         if entry.status in (ExecutionStatus.ERROR, ExecutionStatus.TIMEOUT):
             part.warning("%s '%s' failed: %s", request.kind, request.id, entry.error)
+        elif entry.status is ExecutionStatus.DROPPED and request.is_alarm:
+            device_id = (request.event or {}).get("device_id")
+            part.warning(DROPPED_ALARM, request.kind, request.id, device_id, entry.error)
         else:
             part.debug("%s '%s': %s", request.kind, request.id, entry.error or entry.status)
         self.history.add(entry)

@@ -2,23 +2,65 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from heapq import heapify, heappop, heappush
 
 from msgspec import Struct, field
 
+from appliance.automations.automation_states import StoredWait
 from appliance.automations.definition import AutomationDefinition
 from appliance.automations.schedule.scheduled_calls import CalendarCall, DelayedCall
 from appliance.automations.triggers.base import Match, Trigger
-from appliance.automations.triggers.device import DeviceTrigger
 from appliance.lua.files.catalog import LoadedFile
 
+MAX_CANCELLED = 16
+"""Maximum number of ends of cancelled waits in a heap, in addition to twice the number of running waits."""
 
-class Wait(Struct, kw_only=True):
-    """A running wait. When `call` is due, the trigger fires `match`."""
 
-    trigger: DeviceTrigger
-    match: Match
-    call: DelayedCall
+class Wait(Struct):
+    """A running wait, and the monotonic time of its end."""
+
+    due: float
+    stored: StoredWait
+
+
+class RunningWaits:
+    """The running waits of a trigger by device id. The heap of their ends also contains ends of cancelled waits."""
+
+    def __init__(self) -> None:
+        self._waits: dict[str, Wait] = {}
+        self._ends: list[tuple[float, str]] = []
+
+    def __len__(self) -> int:
+        return len(self._waits)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._waits)
+
+    def __getitem__(self, device_id: str) -> Wait:
+        return self._waits[device_id]
+
+    def add(self, device_id: str, wait: Wait) -> None:
+        self._waits[device_id] = wait
+        heappush(self._ends, (wait.due, device_id))
+
+    def pop(self, device_id: str) -> Wait | None:
+        """Remove and return the device's wait, if any."""
+        wait = self._waits.pop(device_id, None)
+        if len(self._ends) > 2 * len(self._waits) + MAX_CANCELLED:
+            self._ends = [(each.due, id_) for id_, each in self._waits.items()]
+            heapify(self._ends)
+        return wait
+
+    def find_first(self) -> tuple[float, str] | None:
+        """Return the first end and its device id, or None if no wait is running."""
+        while self._ends:
+            due, device_id = self._ends[0]
+            wait = self._waits.get(device_id)
+            if wait is not None and wait.due == due:
+                return due, device_id
+            heappop(self._ends)
+        return None
 
 
 class ActiveTrigger(Struct, eq=False, kw_only=True):
@@ -26,14 +68,16 @@ class ActiveTrigger(Struct, eq=False, kw_only=True):
 
     - `key`: identifies the trigger within the automation, also in the storage of waits (`stored_hashes.key_of`).
     - `call`: the scheduler's call for the trigger's schedule or interval.
-    - `waits`: the trigger's running waits by device id.
+    - `waits`: the trigger's running waits.
+    - `wait_call`: the scheduler's call for the end of the first wait, or for an earlier time.
     """
 
     file: LoadedFile[AutomationDefinition]
     trigger: Trigger
     key: str
     call: CalendarCall | DelayedCall | None = None
-    waits: dict[str, Wait] = field(default_factory=dict)
+    waits: RunningWaits = field(default_factory=RunningWaits)
+    wait_call: DelayedCall | None = None
     is_stopped: bool = False
 
     @property
@@ -47,10 +91,6 @@ class ActiveTrigger(Struct, eq=False, kw_only=True):
     @property
     def resumes(self) -> bool:
         return self.file.definition.policy.resumable_schedule
-
-    def wait_key(self, device_id: str) -> str:
-        """Return the storage key of the trigger's wait for the device."""
-        return f"{self.key} {device_id}"
 
 
 Fire = Callable[[ActiveTrigger, Match], None]

@@ -6,17 +6,16 @@ import contextlib
 import logging
 from collections.abc import Collection, Mapping
 from datetime import datetime
-from typing import Any, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 from msgspec import Struct, convert, field, to_builtins
-from msgspec.structs import replace
 
 from appliance.automations.policy import PolicyState
 from appliance.clock import from_millis, to_millis
 from appliance.errors import StoreFailed
 from appliance.history.card_lines import fit_for_card
 from appliance.history.execution_history import ExecutionStatus
-from appliance.store.record_keys import AUTOMATION_PREFIX, TOGGLE_PREFIX
+from appliance.store.record_keys import AUTOMATION_PREFIX, TOGGLE_PREFIX, WAIT_PREFIX
 from appliance.store.records import OnFault, read_all, skip
 from appliance.store.storage import DocumentReader, Storage
 from appliance.tasks import Tasks
@@ -33,7 +32,16 @@ class StoredPolicyState(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class StoredWait(TypedDict):
-    """A running wait: its start in milliseconds since 1970, and the event for the automation."""
+    """A running wait: its start in milliseconds since 1970, and the fields of the event that began it."""
+
+    began_at: int
+    value: NotRequired[Any]
+    previous_value: NotRequired[Any]
+    late_secs: NotRequired[float]
+
+
+class _OldWait(TypedDict):
+    """A wait in the automation's record, as in version 0.2."""
 
     began_at: int
     event: dict[str, Any]
@@ -63,10 +71,11 @@ class StoredRun(Struct, frozen=True, kw_only=True):
 
 
 class StoredAutomation(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The stored state of an automation, without the switch. `fired` is in milliseconds since 1970."""
+    """The stored state of an automation, without the switch and the waits. `fired` is in milliseconds since 1970.
+    Only versions up to 0.2 wrote `waits`."""
 
     policy: StoredPolicyState | None = None
-    waits: dict[str, StoredWait] = {}
+    waits: dict[str, _OldWait] = {}
     fired: dict[str, int] = {}
     run: StoredRun | None = None
 
@@ -75,6 +84,7 @@ class AutomationState(Struct, kw_only=True):
     """The state of an automation.
 
     - `fired`: the last occurrence of each schedule, or the start of an interval.
+    - `waits`: the running waits by device id and by the trigger's key.
     - `run`: the latest execution.
     - `trusted_run`: the latest execution with a trusted time; only this execution is stored.
     """
@@ -82,13 +92,12 @@ class AutomationState(Struct, kw_only=True):
     is_enabled: bool = True
     policy_state: PolicyState = field(default_factory=PolicyState)
     fired: dict[str, datetime] = field(default_factory=dict)
-    waits: dict[str, StoredWait] = field(default_factory=dict)
+    waits: dict[str, dict[str, StoredWait]] = field(default_factory=dict)
     run: Run | None = None
     trusted_run: StoredRun | None = None
 
     def encode(self) -> dict[str, Any]:
-        """Return the stored form, without the switch. `waits` is the dictionary itself. With thousands of waits, a
-        copy after each change would be slow."""
+        """Return the stored form, without the switch and the waits."""
         ended = self.policy_state.ended_at
         stored_policy = StoredPolicyState(
             ended_at=None if ended is None else to_millis(ended),
@@ -100,16 +109,16 @@ class AutomationState(Struct, kw_only=True):
             run=self.trusted_run,
         )
         fields: dict[str, Any] = to_builtins(stored)
-        return {**fields, "waits": self.waits} if self.waits else fields
-
-    def encode_with(self, waits: Mapping[str, StoredWait]) -> dict[str, Any]:
-        """Return the stored form with further waits."""
-        return replace(self, waits={**self.waits, **waits}).encode()
+        return fields
 
     @staticmethod
     def decode(raw: Any) -> AutomationState:
         """Decode the result of `encode`. If the data has another form, raise `ValueError` or `ArithmeticError`."""
         stored = convert(raw, StoredAutomation)
+        waits: dict[str, dict[str, StoredWait]] = {}
+        for key, wait in stored.waits.items():
+            trigger_key, _, device_id = key.partition(" ")
+            waits.setdefault(device_id, {})[trigger_key] = stored_wait(wait["began_at"], wait["event"])
         stored_policy = stored.policy or StoredPolicyState()
         return AutomationState(
             policy_state=PolicyState(
@@ -117,10 +126,26 @@ class AutomationState(Struct, kw_only=True):
                 decided={key: from_millis(at) for key, at in stored_policy.decided.items()},
             ),
             fired={schedule: from_millis(at) for schedule, at in stored.fired.items()},
-            waits=stored.waits,
+            waits=waits,
             run=None if stored.run is None else stored.run.decode(),
             trusted_run=stored.run,
         )
+
+
+def stored_wait(began_at: int, event: Mapping[str, Any]) -> StoredWait:
+    """Return the wait with only the fields of the event that its end needs, because thousands of waits may run."""
+    kept = {name: event[name] for name in ("value", "previous_value", "late_secs") if name in event}
+    return convert({"began_at": began_at, **kept}, StoredWait)
+
+
+def wait_record_key(id_: str, device_id: str) -> str:
+    """Return the key of the record with the automation's waits for the device."""
+    return f"{WAIT_PREFIX}{device_id} {id_}"
+
+
+def read_waits(stored: DocumentReader, on_fault: OnFault = skip) -> dict[str, dict[str, StoredWait]]:
+    """Decode the stored waits by device id and automation id, joined with a space, and by the trigger's key."""
+    return read_all(stored, WAIT_PREFIX, lambda _, value: convert(value, dict[str, StoredWait]), on_fault)
 
 
 def read_states(stored: DocumentReader, on_fault: OnFault = skip) -> dict[str, AutomationState]:
@@ -141,6 +166,9 @@ class AutomationStates:
         self._storage = storage
         self._tasks = Tasks()
         self._states = read_states(storage)
+        for key, waits in read_waits(storage).items():
+            device_id, _, id_ = key.partition(" ")
+            self.of(id_).waits[device_id] = waits
         self._switched = read_switches(storage)
         self._at_first: Mapping[str, bool] = {}
         self.revision = 0
@@ -187,30 +215,33 @@ class AutomationStates:
             state.trusted_run = StoredRun.of(run)
             self._store(id_, state, is_minor=True)
 
-    def store_wait(self, id_: str, key: str, wait: StoredWait | None) -> None:
-        """Store a running wait. If `wait` is None, remove the stored wait."""
-        state = self.of(id_)
+    def store_wait(self, id_: str, device_id: str, key: str, wait: StoredWait | None) -> None:
+        """Store the running wait of the trigger with this key. The value None removes the stored wait."""
+        waits = self.of(id_).waits
         if wait is not None:
-            state.waits[key] = wait
-        elif state.waits.pop(key, None) is None:
+            waits.setdefault(device_id, {})[key] = wait
+        elif waits.get(device_id, {}).pop(key, None) is None:
             return
-        self._store(id_, state)
+        elif not waits[device_id]:
+            del waits[device_id]
+        self._store_waits(id_, device_id)
 
     def drop_other_waits(self, id_: str, keys: Collection[str]) -> None:
         """Keep only the waits of triggers with these keys, and remove all other waits."""
         state = self.of(id_)
-        waits = {key: wait for key, wait in state.waits.items() if key.partition(" ")[0] in keys}
-        if len(waits) < len(state.waits):
+        others = [(device_id, key) for device_id, found in state.waits.items() for key in found if key not in keys]
+        for device_id, key in others:
+            self.store_wait(id_, device_id, key, None)
+        if others:
             log.info("automation '%s': its trigger was edited, so its pending wait is discarded", id_)
-            state.waits = waits
-            self._store(id_, state)
 
     def remove_others(self, ids: Collection[str]) -> None:
         """Remove the states and switches of all other automations, also in storage."""
         gone = [id_ for id_ in self._states if id_ not in ids]
         switched = [TOGGLE_PREFIX + id_ for id_ in gone if self._switched.pop(id_, None) is not None]
         for id_ in gone:
-            del self._states[id_]
+            for device_id in self._states.pop(id_).waits:
+                self._storage.put_later(wait_record_key(id_, device_id), None)
             self._storage.put_later(AUTOMATION_PREFIX + id_, None)
         if switched:
             self._tasks.start(self._remove(switched), "removal of deleted automations")
@@ -232,6 +263,10 @@ class AutomationStates:
     async def _remove(self, keys: list[str]) -> None:
         with contextlib.suppress(StoreFailed):  # if the removal fails, these states still exist at the next start
             await self._storage.put_many(dict.fromkeys(keys))
+
+    def _store_waits(self, id_: str, device_id: str) -> None:
+        """Store the dictionary itself. If hundreds of triggers match, a copy for each of them would be slow."""
+        self._storage.put_later(wait_record_key(id_, device_id), self.of(id_).waits.get(device_id))
 
     def _store(self, id_: str, state: AutomationState, *, is_minor: bool = False) -> None:
         self._storage.put_later(AUTOMATION_PREFIX + id_, state.encode() or None, is_minor=is_minor)

@@ -41,13 +41,15 @@ class DueTimes:
         calls = (active.call for active in self._active.get(id_, ()) if isinstance(active.call, CalendarCall))
         return min((missed for call in calls if (missed := call.find_missed())), default=None)
 
-    def list_waits(self, id_: str) -> list[tuple[str, datetime]]:
-        """Return the automation's running waits, as pairs of device id and end of the wait."""
-        return [
-            (device_id, self._instant_of(wait.call))
-            for active in self._active.get(id_, ())
-            for device_id, wait in sorted(active.waits.items())
-        ]
+    def count_waits(self, id_: str) -> int:
+        """Return the number of the automation's running waits."""
+        return sum(len(active.waits) for active in self._active.get(id_, ()))
+
+    def iterate_waits(self, id_: str) -> Iterator[tuple[str, datetime]]:
+        """Yield the device id and the end of each running wait of the automation, computed on demand."""
+        for active in self._active.get(id_, ()):
+            for device_id in active.waits:
+                yield device_id, self._instant_of(active.waits[device_id].due)
 
     def figures_of(self, id_: str) -> dict[str, Any]:
         state = self._states.of(id_)
@@ -74,18 +76,18 @@ class DueTimes:
     def _next_fire(self, id_: str) -> datetime | None:
         """Return the automation's next due time or end of a wait, or None."""
         active_triggers = self._active.get(id_, ())
-        calls = [wait.call for active in active_triggers for wait in active.waits.values()]
-        times = [self._instant_of(call) for call in calls]
+        ends = [first[0] for active in active_triggers if (first := active.waits.find_first()) is not None]
+        times = [self._instant_of(min(ends))] if ends else []
         times += [due for active in active_triggers if (due := self._due_of(active)) is not None]
         return min(times, default=None)
 
     def _due_of(self, active: ActiveTrigger) -> datetime | None:
         if isinstance(active.call, DelayedCall):
-            return self._instant_of(active.call)
+            return self._instant_of(active.call.due)
         return None if active.call is None else active.call.due
 
-    def _instant_of(self, call: DelayedCall) -> datetime:
-        return self._clock.now() + timedelta(seconds=call.due - self._clock.monotonic())
+    def _instant_of(self, due: float) -> datetime:
+        return self._clock.now() + timedelta(seconds=due - self._clock.monotonic())
 
     def _next_of(self, active: ActiveTrigger) -> Iterator[datetime]:
         due, trigger = self._due_of(active), active.trigger

@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from appliance.automations.active_triggers import ActiveTrigger
-from appliance.automations.automation_states import AutomationStates, StoredWait
+from appliance.automations.automation_states import AutomationStates, StoredWait, wait_record_key
 from appliance.automations.change_times import Comparison
 from appliance.automations.decider import Decider
 from appliance.automations.definition import AutomationDefinition
@@ -27,16 +27,11 @@ from appliance.event_loop import in_steps
 from appliance.home import events
 from appliance.home.model import Device, changed_attributes
 from appliance.lua.files.catalog import Catalog, LoadedFile
-from appliance.store.record_keys import AUTOMATION_PREFIX
 from appliance.tasks import Tasks
 
 MAX_DISPATCHED_AT_ONCE = 32
 """Maximum number of triggers that one event starts at once. If an event may match more triggers, the triggers run one
 after another, and other tasks run in between."""
-
-MAX_STORED_TOGETHER = 100
-"""If an automation has this number of waits, a new wait is not stored together with the device's value, because each
-such record contains all waits of the automation."""
 
 log = logging.getLogger("automations")
 
@@ -83,7 +78,7 @@ class Engine:
         self._tasks = Tasks()
 
     async def __aenter__(self) -> Engine:
-        convert_waits(self._states, self.catalog.list_definitions())
+        await convert_waits(self._states, self._environment.storage, self.catalog.list_definitions())
         self._switch_all()
         self._listening.callback(self._bus.listen(self._on_event, *_KINDS))
         return self
@@ -112,8 +107,8 @@ class Engine:
         return [active for each in self._active.values() for active in each]
 
     def preview_waits(self, devices: Sequence[Device]) -> Mapping[str, Any]:
-        """Return the automations' records for storage, with the waits that begin when the devices have changed to
-        these states.
+        """Return the records of waits for storage, with the waits that begin when the devices have changed to these
+        states.
 
         If the devices and these records are stored together, a power cut loses no wait. If there are too many devices
         or waits for one turn of the event loop, the waits are missing, and `Waits.follow` stores them later.
@@ -128,14 +123,14 @@ class Engine:
         found = [(active, event) for event in changes for active in self._index.of(event, self._waits)]
         if len(found) > MAX_DISPATCHED_AT_ONCE:
             return {}
-        waits: defaultdict[str, dict[str, StoredWait]] = defaultdict(dict)
+        records: dict[str, dict[str, StoredWait]] = {}
         for active, event in found:
-            trigger = _waiting_trigger(active)
-            if trigger is not None and len(self._states.of(active.id).waits) < MAX_STORED_TOGETHER:
-                waits[active.id] |= self._waits.preview(active, trigger, event)
-        return {
-            AUTOMATION_PREFIX + id_: self._states.of(id_).encode_with(begun) for id_, begun in waits.items() if begun
-        }
+            trigger, device_id = _waiting_trigger(active), event.device.id
+            if trigger is None or (begun := self._waits.preview(active, trigger, event)) is None:
+                continue
+            known = self._states.of(active.id).waits.get(device_id, {})
+            records.setdefault(wait_record_key(active.id, device_id), {**known})[active.key] = begun
+        return records
 
     async def arm(self) -> None:
         """Activate the triggers of new and changed files, and stop the triggers of deleted files, unless the hub is

@@ -1,27 +1,42 @@
-"""Converts data of version 0.1 after each start. Only this module reads the old formats."""
+"""Converts data of earlier versions at the start. Only this module writes it in the present form."""
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable
+from typing import Any
 
-from appliance.automations.automation_states import AutomationStates
+from appliance.automations.automation_states import AutomationStates, wait_record_key
 from appliance.automations.definition import AutomationDefinition
 from appliance.automations.stored_hashes import hash_text, key_of
 from appliance.automations.triggers.device import DeviceTrigger
+from appliance.errors import StoreFailed
+from appliance.store.record_keys import AUTOMATION_PREFIX
+from appliance.store.storage import Storage
 
 
-def convert_waits(states: AutomationStates, definitions: Iterable[AutomationDefinition]) -> None:
-    """Store each wait under its new key. In version 0.1, the hash of the trigger's `repr` was the key."""
+async def convert_waits(
+    states: AutomationStates, storage: Storage, definitions: Iterable[AutomationDefinition]
+) -> None:
+    """Store each wait from the record of an automation in the record of its device. In version 0.1, the hash of the
+    trigger's `repr` was the key."""
+    outdated = {
+        id_ for id_, value in storage.items(AUTOMATION_PREFIX) if isinstance(value, dict) and "waits" in value
+    }
+    changes: dict[str, Any] = {}
     for definition in definitions:
-        if not (waits := states.of(definition.id).waits):
+        if definition.id not in outdated:
             continue
+        state = states.of(definition.id)
         triggers = [each for each in definition.triggers if isinstance(each, DeviceTrigger)]
         keys = {hash_text(_repr_of(each)): key_of(each) for each in triggers}
-        for key, wait in list(waits.items()):
-            old, _, device_id = key.partition(" ")
-            if old in keys:
-                states.store_wait(definition.id, key, None)
-                states.store_wait(definition.id, f"{keys[old]} {device_id}", wait)
+        for device_id, waits in state.waits.items():
+            state.waits[device_id] = {keys.get(key, key): wait for key, wait in waits.items()}
+            changes[wait_record_key(definition.id, device_id)] = state.waits[device_id]
+        changes[AUTOMATION_PREFIX + definition.id] = state.encode() or None
+    if changes:
+        with contextlib.suppress(StoreFailed):  # the next start tries again
+            await storage.put_many(changes)
 
 
 def _repr_of(trigger: DeviceTrigger) -> str:

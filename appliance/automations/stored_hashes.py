@@ -1,7 +1,7 @@
-"""The hashes that are keys in the stored state of an automation (`StoredAutomation`). A change of a hash makes stored
+"""The hashes that are keys in the stored state of an automation (`AutomationState`). A change of a hash makes stored
 data unreadable.
 
-- `waits`: `key_of` of the trigger, a space, and the device's id (`ActiveTrigger.wait_key`).
+- `waits`: `key_of` of the trigger.
 - `fired`: `schedule_key_of` of the trigger.
 - `policy.decided`: `fingerprint` of the event.
 """

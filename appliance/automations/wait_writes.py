@@ -4,74 +4,51 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Collection
-from functools import partial
+from collections.abc import Awaitable
 
-from msgspec import Struct, convert
-
-from appliance.automations.automation_states import AutomationStates, StoredAutomation
+from appliance.automations.automation_states import AutomationStates, wait_record_key
 from appliance.errors import StoreFailed
-from appliance.store.record_keys import AUTOMATION_PREFIX
-from appliance.store.records import read_one, skip
 from appliance.store.storage import Storage
 from appliance.tasks import SharedRun, Tasks
 
 
-class _Write(Struct, eq=False):
-    """The write of an automation's waits. `stored` is the automation's stored state, and `keys` are the keys of the
-    waits in this state."""
-
-    writing: SharedRun[None]
-    stored: bytes | None = None
-    keys: Collection[str] = ()
-
-
 class WaitWrites:
-    """The writes by automation."""
+    """The writes of waits. Waits that begin or end together are written together."""
 
     def __init__(self, states: AutomationStates, storage: Storage) -> None:
         self._states = states
         self._storage = storage
-        self._writes: dict[str, _Write] = {}
+        self._unwritten: dict[tuple[str, str], None] = {}
+        """The automation ids and device ids of the waits for the next write."""
         self._tasks = Tasks()
+        self._writing = SharedRun(self._write, self._tasks, "write of waits")
 
     async def aclose(self) -> None:
         await self._tasks.__aexit__()
 
-    def begin(self, id_: str) -> None:
-        """Begin to store the automation's waits now."""
-        self._of(id_).writing.start()
+    def begin(self, id_: str, device_id: str) -> None:
+        """Begin to store the automation's waits for the device now."""
+        self._start(id_, device_id)
 
-    def remove(self, id_: str, key: str) -> Awaitable[None] | None:
-        """Remove an ended wait from memory. If the wait is stored or is being written, return a coroutine that
+    def remove(self, id_: str, device_id: str, key: str) -> Awaitable[None] | None:
+        """Remove an ended wait from memory. If the wait may be stored or is being written, return a coroutine that
         removes it from storage. Waits that end together share this coroutine."""
-        write = self._of(id_)
-        is_on_its_way = self._storage.is_being_flushed(AUTOMATION_PREFIX + id_) or write.writing.is_busy
-        is_stored = key in self._list_keys(id_, write)
-        self._states.store_wait(id_, key, None)
+        record = wait_record_key(id_, device_id)
+        is_on_its_way = self._storage.is_being_flushed(record) or self._writing.is_busy
+        is_stored = self._storage.get(record) is not None
+        self._states.store_wait(id_, device_id, key, None)
         if not is_stored and not is_on_its_way:
             return None
-        return asyncio.shield(write.writing.start())
+        return asyncio.shield(self._start(id_, device_id))
 
-    def _of(self, id_: str) -> _Write:
-        if (write := self._writes.get(id_)) is None:
-            writing = SharedRun(partial(self._write, id_), self._tasks, f"write of waits of {id_}")
-            write = self._writes[id_] = _Write(writing)
-        return write
+    def _start(self, id_: str, device_id: str) -> asyncio.Task[None]:
+        self._unwritten[id_, device_id] = None
+        return self._writing.start()
 
-    def _list_keys(self, id_: str, write: _Write) -> Collection[str]:
-        """Return the keys of the automation's waits in storage. Decode the stored waits only once, because
-        thousands of waits may end together."""
-        key = AUTOMATION_PREFIX + id_
-        if (stored := self._storage.get(key)) is not write.stored:
-            found = read_one(self._storage, key, lambda value: convert(value, StoredAutomation), skip)
-            write.stored, write.keys = stored, () if found is None else found.waits.keys()
-        return write.keys
-
-    async def _write(self, id_: str) -> None:
-        try:
-            with contextlib.suppress(StoreFailed):  # the next flush tries again
-                await self._storage.put_many({AUTOMATION_PREFIX + id_: self._states.of(id_).encode() or None})
-        finally:
-            write = self._writes[id_]
-            write.stored, write.keys = None, ()
+    async def _write(self) -> None:
+        unwritten, self._unwritten = self._unwritten, {}
+        waits = {
+            wait_record_key(id_, device_id): self._states.of(id_).waits.get(device_id) for id_, device_id in unwritten
+        }
+        with contextlib.suppress(StoreFailed):  # the next flush tries again
+            await self._storage.put_many(waits)

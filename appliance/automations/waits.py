@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from collections import defaultdict
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable
 from datetime import datetime, timedelta
 from functools import partial
 
 from appliance.automations.active_triggers import ActiveTrigger, Fire, Wait
-from appliance.automations.automation_states import AutomationStates, StoredWait
+from appliance.automations.automation_states import AutomationStates, StoredWait, stored_wait
 from appliance.automations.environment import Environment
 from appliance.automations.triggers.base import Match
 from appliance.automations.triggers.device import DeviceTrigger, WaitOutcome
@@ -18,6 +19,16 @@ from appliance.event_loop import wait_for_short_turn
 from appliance.home.events import DeviceStateChanged
 from appliance.home.model import Device
 from appliance.tasks import Tasks
+
+log = logging.getLogger("automations")
+
+MAX_WAITS = 50_000
+"""Maximum number of running waits of all automations."""
+
+MAX_ALARM_WAITS = 10_000
+"""Number of waits for alarms beyond `MAX_WAITS`."""
+
+_REMEDY = "its trigger does not fire; use fewer triggers with duration_secs or debounce_secs, or fewer devices"
 
 
 class Waits:
@@ -35,6 +46,10 @@ class Waits:
         self._tasks = Tasks()
         self._is_stopping = False
         self._by_device: defaultdict[str, dict[ActiveTrigger, None]] = defaultdict(dict)
+        self._count = 0
+        self._refused: set[tuple[str, bool]] = set()
+        """The automations with a reported refused wait, and whether it was for an alarm. If half of the waits have
+        ended, the next refusal is reported again."""
         environment.clock_watch.steps.listen(self._correct_times)
 
     def of(self, device_id: str) -> list[ActiveTrigger]:
@@ -49,19 +64,21 @@ class Waits:
             return
         self.end(active, device_id)
         if isinstance(outcome, Match):
-            self._begin(active, trigger, device_id, outcome.dated(self._environment), 0.0)
-            if event.device.is_virtual or event.device.is_alarm(trigger.attribute or ""):
+            is_alarm = event.device.is_alarm(trigger.attribute or "")
+            if self._is_full(is_alarm=is_alarm):
+                self._report_full(active, is_alarm=is_alarm)
+                return
+            self._begin(active, trigger, device_id, self._stored(outcome.dated(self._environment)))
+            if event.device.is_virtual or is_alarm:
                 # after a power cut, the stored value may already match, so only a stored wait can fire
-                self._writes.begin(active.id)
+                self._writes.begin(active.id, device_id)
 
-    def preview(
-        self, active: ActiveTrigger, trigger: DeviceTrigger, event: DeviceStateChanged
-    ) -> Mapping[str, StoredWait]:
-        """Return the wait that `follow` would begin after this event, by its key in the automation's state."""
+    def preview(self, active: ActiveTrigger, trigger: DeviceTrigger, event: DeviceStateChanged) -> StoredWait | None:
+        """Return the wait that `follow` would begin after this event, or None."""
         outcome = self._outcome_of(active, trigger, event)
-        if not isinstance(outcome, Match):
-            return {}
-        return {active.wait_key(event.device.id): self._stored(outcome.dated(self._environment), 0.0)}
+        if not isinstance(outcome, Match) or self._is_full(is_alarm=event.device.is_alarm(trigger.attribute or "")):
+            return None
+        return self._stored(outcome.dated(self._environment))
 
     @staticmethod
     def _outcome_of(
@@ -71,14 +88,18 @@ class Waits:
 
     def end(self, active: ActiveTrigger, device_id: str) -> None:
         """End the device's wait, if any, and remove it from storage."""
-        self._states.store_wait(active.id, active.wait_key(device_id), None)
+        self._states.store_wait(active.id, device_id, active.key, None)
         self.drop(active, device_id)
 
     def drop(self, active: ActiveTrigger, device_id: str) -> None:
         """End the device's wait, if any, but keep it in storage."""
-        wait = active.waits.pop(device_id, None)
-        if wait is not None:
-            self._scheduler.cancel(wait.call)
+        if active.waits.pop(device_id) is not None:
+            self._count -= 1
+            if not active.waits and active.wait_call is not None:
+                self._scheduler.cancel(active.wait_call)
+                active.wait_call = None
+            if self._count < MAX_WAITS // 2:
+                self._refused.clear()
             del self._by_device[device_id][active]
             if not self._by_device[device_id]:
                 del self._by_device[device_id]
@@ -99,16 +120,16 @@ class Waits:
     def resume(self, active: ActiveTrigger, trigger: DeviceTrigger, device: Device) -> None:
         """Continue the wait from before the last stop if the device still matches. If the clock is trusted, the
         wait continues from its original start; otherwise, it begins now."""
-        stored = self._states.of(active.id).waits.get(active.wait_key(device.id))
+        stored = self._states.of(active.id).waits.get(device.id, {}).get(active.key)
         if stored is None or device.id in active.waits:
             return
-        pending = trigger.match_of(device.id, stored["event"])
         is_meant = trigger.devices.include(device, self._registry)
-        outcome = trigger.resume(pending, device) if is_meant else WaitOutcome.ENDS
+        outcome = trigger.resume(stored, device) if is_meant else WaitOutcome.ENDS
         if isinstance(outcome, Match):
-            self._begin(active, trigger, device.id, outcome, 0.0)
+            self._begin(active, trigger, device.id, self._stored(outcome))
         elif outcome is WaitOutcome.CONTINUES:
-            self._begin(active, trigger, device.id, pending, self._seconds_since(from_millis(stored["began_at"])))
+            elapsed = self._seconds_since(from_millis(stored["began_at"]))
+            self._begin(active, trigger, device.id, self._redated(stored, elapsed), elapsed)
         else:
             self.end(active, device.id)
 
@@ -118,46 +139,81 @@ class Waits:
             return 0.0
         return (now - began_at).total_seconds()
 
+    def _is_full(self, *, is_alarm: bool) -> bool:
+        return self._count >= MAX_WAITS + (MAX_ALARM_WAITS if is_alarm else 0)
+
+    def _report_full(self, active: ActiveTrigger, *, is_alarm: bool) -> None:
+        """Log an error once per automation."""
+        if (active.id, is_alarm) not in self._refused:
+            self._refused.add((active.id, is_alarm))
+            log.error("%s: a wait did not begin: %s waits are running; %s", active.label, self._count, _REMEDY)
+
     def _begin(
-        self, active: ActiveTrigger, trigger: DeviceTrigger, device_id: str, match: Match, elapsed: float
+        self, active: ActiveTrigger, trigger: DeviceTrigger, device_id: str, stored: StoredWait, elapsed: float = 0.0
     ) -> None:
-        left = max(0.0, (trigger.wait_secs or 0.0) - elapsed)
-        call = self._scheduler.after(active.label, left, partial(self._on_wait_over, active, device_id))
-        active.waits[device_id] = Wait(trigger=trigger, match=match, call=call)
+        due = self._clock.monotonic() + max(0.0, (trigger.wait_secs or 0.0) - elapsed)
+        active.waits.add(device_id, Wait(due, stored))
+        self._count += 1
         self._by_device[device_id][active] = None
-        self._store(active, device_id, match, elapsed)
+        self._store(active, device_id, stored)
+        self._call_at_first_end(active)
 
-    def _store(self, active: ActiveTrigger, device_id: str, match: Match, elapsed: float) -> None:
-        self._states.store_wait(active.id, active.wait_key(device_id), self._stored(match, elapsed))
+    def _call_at_first_end(self, active: ActiveTrigger) -> None:
+        """Let the scheduler call at the end of the trigger's first wait. The end of a cancelled wait is not
+        cancelled."""
+        first, call = active.waits.find_first(), active.wait_call
+        if first is None or (call is not None and call.due <= first[0]):
+            return
+        if call is not None:
+            self._scheduler.cancel(call)
+        left = first[0] - self._clock.monotonic()
+        active.wait_call = self._scheduler.after(active.label, left, partial(self._on_first_end, active))
 
-    def _stored(self, match: Match, elapsed: float) -> StoredWait:
-        began_at = self._clock.now() - timedelta(seconds=elapsed)
-        return StoredWait(began_at=to_millis(began_at), event=dict(match.event))
+    def _store(self, active: ActiveTrigger, device_id: str, stored: StoredWait) -> None:
+        self._states.store_wait(active.id, device_id, active.key, stored)
+
+    def _stored(self, match: Match) -> StoredWait:
+        return stored_wait(to_millis(self._clock.now()), match.event)
+
+    def _redated(self, stored: StoredWait, elapsed: float) -> StoredWait:
+        return {**stored, "began_at": to_millis(self._clock.now() - timedelta(seconds=elapsed))}
 
     def _correct_times(self, _: timedelta) -> None:
         """Correct the stored times of running waits after the clock was set."""
         for device_id, waiting in self._by_device.items():
             for active in waiting:
-                wait = active.waits[device_id]
-                left = wait.call.due - self._clock.monotonic()
-                self._store(active, device_id, wait.match, (wait.trigger.wait_secs or 0.0) - left)
+                wait, trigger = active.waits[device_id], active.trigger
+                secs = trigger.wait_secs or 0.0 if isinstance(trigger, DeviceTrigger) else 0.0
+                wait.stored = self._redated(wait.stored, secs - (wait.due - self._clock.monotonic()))
+                self._store(active, device_id, wait.stored)
 
-    def _on_wait_over(self, active: ActiveTrigger, device_id: str, _: float) -> None:
-        wait = active.waits.get(device_id)
-        if wait is None:
-            return
-        removing = self._writes.remove(active.id, active.wait_key(device_id))
+    def _on_first_end(self, active: ActiveTrigger, _: float) -> None:
+        """End the trigger's first wait if it is due. Further due waits end in further calls."""
+        active.wait_call = None
+        first = active.waits.find_first()
+        if first is not None and first[0] <= self._clock.monotonic() and isinstance(active.trigger, DeviceTrigger):
+            self._on_wait_over(active, active.trigger, first[1])
+        self._call_at_first_end(active)
+
+    def _on_wait_over(self, active: ActiveTrigger, trigger: DeviceTrigger, device_id: str) -> None:
+        stored = active.waits[device_id].stored
+        removing = self._writes.remove(active.id, device_id, active.key)
         self.drop(active, device_id)
         device = self._registry.find_device(device_id)
-        is_meant = device is None or wait.trigger.devices.include(device, self._registry)
-        match = wait.trigger.resolve(wait.match, device) if is_meant else None
+        is_meant = device is None or trigger.devices.include(device, self._registry)
+        match = trigger.resolve(stored, device) if is_meant else None
         if removing is not None:
-            self._tasks.start(self._fire_removed(removing, active, device_id, wait, match), "end of a wait")
+            self._tasks.start(self._fire_removed(removing, active, device_id, stored, match), "end of a wait")
         elif match is not None:
             self._fire(active, match)
 
     async def _fire_removed(
-        self, removing: Awaitable[None], active: ActiveTrigger, device_id: str, wait: Wait, match: Match | None
+        self,
+        removing: Awaitable[None],
+        active: ActiveTrigger,
+        device_id: str,
+        stored: StoredWait,
+        match: Match | None,
     ) -> None:
         """Remove the wait from storage, then fire the match, so that the match never fires twice."""
         try:
@@ -165,6 +221,6 @@ class Waits:
             await wait_for_short_turn()  # thousands of waits may end together
         finally:
             if self._is_stopping:
-                self._store(active, device_id, wait.match, wait.trigger.wait_secs or 0.0)
+                self._store(active, device_id, stored)
         if match is not None and not active.is_stopped:
             self._fire(active, match)

@@ -14,7 +14,7 @@ from appliance.api.routes.groups import GROUP_BODY
 from appliance.api.routes.preferences import check_preferences
 from appliance.api.routes.rooms import ROOM_BODY
 from appliance.api.routes.variables import VARIABLE_BODY
-from appliance.automations.automation_states import read_states, read_switches
+from appliance.automations.automation_states import read_states, read_switches, read_waits
 from appliance.automations.change_times import read_change_times
 from appliance.automations.names.name_watcher import read_past, read_removed
 from appliance.automations.timers import MAX_BYTES_IN_ALL, MAX_TIMERS, check_timer, read_timers
@@ -107,6 +107,7 @@ _READERS: tuple[Callable[[DocumentReader, OnFault], object], ...] = (
     read_keys,
     read_states,
     read_switches,
+    read_waits,
     read_variables,
     read_timers,
     read_change_times,

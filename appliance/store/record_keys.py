@@ -11,6 +11,9 @@ TOGGLE_PREFIX = "toggle/"
 AUTOMATION_PREFIX = "automation/"
 """`automation/<id>`: the automation's state. The switch is stored separately as `toggle/<id>`."""
 
+WAIT_PREFIX = "wait/"
+"""`wait/<device id> <automation id>`: the automation's running waits for the device, by the trigger's key."""
+
 TIMER_PREFIX = "timer/"
 """`timer/<name>`: the `StoredTimer` of `automations/timers.py`."""
 
@@ -36,6 +39,7 @@ HOME_STATE_PREFIXES = (
     STATE_PREFIX,
     TOGGLE_PREFIX,
     AUTOMATION_PREFIX,
+    WAIT_PREFIX,
     VARIABLE_PREFIX,
     TIMER_PREFIX,
     CHANGED_PREFIX,

@@ -300,7 +300,7 @@ def new_run(at: datetime) -> Run:
         (lambda them, at: them.store_run("a", new_run(at), is_trusted=False), []),
         (lambda them, at: them.store_policy_state("a", PolicyState(ended_at=at)), EVERY_FLUSH),
         (lambda them, at: them.store_fired("a", "schedule", at), EVERY_FLUSH),
-        (lambda them, at: them.store_wait("a", "wait", StoredWait(began_at=to_millis(at), event={})), EVERY_FLUSH),
+        (lambda them, at: them.store_wait("a", "lamp", "wait", StoredWait(began_at=to_millis(at))), EVERY_FLUSH),
     ],
     ids=["run", "run with an untrusted time", "cooldown", "schedule", "wait"],
 )
@@ -333,7 +333,7 @@ async def test_a_fired_wait_is_removed_before_its_execution_begins(steps: tuple[
         ) as recorder:
             async with AutomationStates(document) as them, aclosing(WaitWrites(them, document)) as waits:
                 for key in ("one", "two"):
-                    them.store_wait("a", key, StoredWait(began_at=1, event={}))
+                    them.store_wait("a", "lamp", key, StoredWait(began_at=1))
                 disk.is_free.clear()
                 begun = []
                 for step in steps:
@@ -364,11 +364,11 @@ class HeldDisk(Disk):
 
 
 async def _fire(waits: WaitWrites, document: Document, key: str) -> None:
-    gone = waits.remove("a", key)
+    gone = waits.remove("a", "lamp", key)
     if gone is not None:
         await gone
     assert key not in _on_card(document)
 
 
 def _on_card(document: Document) -> set[str]:
-    return {key for _, value in document.items("automation/a") for key in value.get("waits", {})}
+    return {key for _, value in document.items("wait/lamp a") for key in value}

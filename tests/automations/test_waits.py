@@ -3,6 +3,7 @@ restart."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
@@ -10,7 +11,10 @@ from typing import Any
 
 import pytest
 
+from appliance.automations.active_triggers import MAX_CANCELLED, RunningWaits, Wait
+from appliance.automations.automation_states import StoredWait
 from appliance.automations.engine import MAX_DISPATCHED_AT_ONCE
+from appliance.automations.waits import MAX_WAITS
 from appliance.home.events import DeviceEvent
 from appliance.home.values import Value
 from tests.fakes.automations import LAMP, Card, Play, Stage, automation, bench
@@ -58,7 +62,7 @@ async def test_an_interrupted_wait_continues_if_the_first_observation_matches(
         assert it.fired == []
         await it.pass_by(1)
         assert it.fired == ([] if fires_after is None else ["a"])
-    assert "waits" not in card.values.get("automation/a", {}), "a wait that is over leaves nothing on the card"
+    assert not card.items("wait/"), "a wait that is over leaves nothing on the card"
 
 
 async def test_a_wait_that_ended_while_the_hub_was_off_fires_with_the_first_observation(tmp_path: Path) -> None:
@@ -199,28 +203,29 @@ async def test_waits_of_version_0_1_are_read(tmp_path: Path) -> None:
     wait = {"began_at": 1780315200000, "event": event}
     card = Card({"automation/a": {"waits": {f"1244f9a87c448f90 {LAMP}": wait}}})
     async with bench(tmp_path, automation(HOLDS), card=card) as it:
-        assert [*card.values["automation/a"]["waits"]] == [f"{it.parts.engine._active['a'][0].key} {LAMP}"]
+        key = it.parts.engine._active["a"][0].key
+        assert card.values == {f"wait/{LAMP} a": {key: {"began_at": 1780315200000, "value": "on"}}}
 
 
 async def test_a_fired_wait_is_deleted_from_the_card_before_its_execution_acts(tmp_path: Path) -> None:
     class Looking(Stage):
         def begin(self, source: Any, context: Any, event: Any, *, name: str, **given: Any) -> Play:
-            self.card_then = dict(card.values.get("automation/a", {}))
+            self.card_then = dict(card.values)
             return super().begin(source, context, event, name=name, **given)
 
     stage, card = Looking(), Card()
     async with bench(tmp_path, automation(HOLDS), card=card, stage=stage) as it:
         it.show(power="on")
         await it.pass_by(601)
-        assert it.fired == ["a"] and "waits" not in stage.card_then
+        assert it.fired == ["a"] and f"wait/{LAMP} a" not in stage.card_then
 
 
 async def test_waits_that_end_together_are_removed_from_the_card_together(tmp_path: Path) -> None:
-    writes: list[str] = []
+    writes: list[int] = []
 
     class CountingCard(Card):
         async def put_many(self, values: Mapping[str, Any]) -> None:
-            writes.extend(values)
+            writes.append(len(values))
             await super().put_many(values)
 
     lamps = [f"desk:light:{number}" for number in range(50)]
@@ -229,7 +234,79 @@ async def test_waits_that_end_together_are_removed_from_the_card_together(tmp_pa
             it.show(lamp, power="off")
             it.show(lamp, power="on")
         await it.pass_by(600)
-        assert it.fired and writes == ["automation/a"]
+        assert it.fired and writes == [50]
+
+
+async def test_a_new_wait_stores_only_the_waits_of_its_device(tmp_path: Path) -> None:
+    sizes: list[int] = []
+
+    class CountingCard(Card):
+        def put_later(self, key: str, value: Any, *, is_minor: bool = False) -> None:
+            sizes.append(len(json.dumps(value)))
+            super().put_later(key, value, is_minor=is_minor)
+
+    async with bench(tmp_path, automation({**HOLDS, "device_id": "*"}), card=CountingCard()) as it:
+        for number in range(200):
+            it.show(f"desk:light:{number}", power="off")
+            it.show(f"desk:light:{number}", power="on")
+        assert it.parts.due_times.count_waits("a") == len(sizes) == 200 and max(sizes) < 100
+
+
+async def test_waits_of_one_trigger_end_at_their_times_although_earlier_ones_are_cancelled(tmp_path: Path) -> None:
+    lamps = [f"desk:light:{number}" for number in range(100)]
+    async with bench(tmp_path, automation({**HOLDS, "device_id": lamps})) as it:
+        for lamp in lamps:
+            it.show(lamp, power="off")
+            it.show(lamp, power="on")
+            await it.pass_by(1)
+        for lamp in lamps[:-2]:
+            it.show(lamp, power="off")
+        ends = list(it.parts.due_times.iterate_waits("a"))
+        assert [device_id for device_id, _ in ends] == lamps[-2:]
+        assert it.parts.due_times.find_next("a") == ends[0][1]
+        await it.pass_by(598)
+        assert [event["device_id"] for event in it.events] == lamps[-2:-1]
+        await it.pass_by(1)
+        assert [event["device_id"] for event in it.events] == lamps[-2:]
+        assert it.parts.due_times.find_next("a") is None and it.parts.due_times.count_waits("a") == 0
+
+
+def test_the_ends_of_cancelled_waits_are_removed() -> None:
+    waits = RunningWaits()
+    for number in range(1_000):
+        waits.add("lamp", Wait(number, StoredWait(began_at=number)))
+        waits.pop("lamp")
+    assert waits.find_first() is None and len(waits._ends) <= MAX_CANCELLED
+
+
+async def test_beyond_the_limit_only_waits_of_alarms_begin(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    class Forgetful(Card):
+        def put_later(self, key: str, value: Any, *, is_minor: bool = False) -> None:
+            """Store nothing, because this test begins thousands of waits."""
+
+    power = {**HOLDS, "device_id": "*"}
+    many = automation(id_="many", triggers=[{**power, "duration_secs": 600 + number} for number in range(200)])
+    del many["trigger"]
+    smoke = automation({**power, "attribute": "smoke", "equals": True}, "smoke")
+    async with bench(tmp_path, many, smoke, card=Forgetful()) as it:
+        count = MAX_WAITS // 200 + 3
+        for number in range(count):
+            it.show(f"desk:light:{number}", power="off", smoke=False)
+            it.show(f"desk:light:{number}", power="on", smoke=False)
+        await it.drain()
+        assert it.parts.due_times.count_waits("many") == MAX_WAITS
+        it.show(LAMP, power="on", smoke=True)
+        await it.drain()
+        assert it.parts.due_times.count_waits("smoke") == 1, "an alarm is not lost"
+        assert [each.getMessage() for each in caplog.records] == [
+            "automation 'many': a wait did not begin: 50000 waits are running; its trigger does not fire; "
+            "use fewer triggers with duration_secs or debounce_secs, or fewer devices"
+        ]
+        it.show("desk:light:1", power="off", smoke=False)
+        it.show(f"desk:light:{count - 1}", power="off", smoke=False)
+        it.show(f"desk:light:{count - 1}", power="on", smoke=False)
+        await it.drain()
+        assert it.parts.due_times.count_waits("many") == MAX_WAITS - 1, "ended waits make room"
 
 
 async def test_an_event_that_matches_hundreds_of_triggers_fires_all(tmp_path: Path) -> None:
@@ -283,4 +360,4 @@ async def test_waits_of_alarms_and_virtual_devices_are_stored_before_the_next_fl
         await it.pass_by(1)
         assert it.fired == (["a"] if is_stored else [])
         await it.pass_by(1_000)
-    assert "waits" not in card.values.get("automation/a", {})
+    assert not card.items("wait/")

@@ -53,6 +53,5 @@ async def test_the_value_and_the_wait_are_one_record(tmp_path: Path, devices: li
                 continue
             opened_in += 1
             for id_ in ("each", "room"):
-                waits = (stored.get(f"automation/{id_}") or {}).get("waits", {})
-                assert any(wait["event"]["device_id"] == device_id for wait in waits.values()), (id_, record)
+                assert stored.get(f"wait/{device_id} {id_}"), (id_, record)
     assert opened_in

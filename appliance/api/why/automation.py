@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from itertools import islice
 from typing import Any
 
 from appliance.api.why.executions import describe_executions, describe_file, list_decisions
@@ -32,8 +33,9 @@ async def explain_automation(hub: Hub, id_: str, known: HomeNames) -> Explanatio
     definition = view.definition
     figures = automations.due_times.figures_of(id_)
     instant = hub.clock.now() if trust.is_trusted() else None
-    pending = automations.due_times.list_waits(id_)
-    waits = [*definition.explain(hub.environment, instant, is_waiting=bool(pending))]
+    count = automations.due_times.count_waits(id_)
+    pending = islice(automations.due_times.iterate_waits(id_), MAX_LISTED)
+    waits = [*definition.explain(hub.environment, instant, is_waiting=count > 0)]
     words = ((word_for(hub, each), timestamp(at)) for each, at in pending)
     ends = [f"'{word}' matches; the automation runs at {at} if '{word}' still matches then" for word, at in words]
     now = describe_executions(hub, id_)
@@ -48,7 +50,7 @@ async def explain_automation(hub: Hub, id_: str, known: HomeNames) -> Explanatio
     return Explanation(
         kind="automation",
         id=id_,
-        summary=[*as_it_was, *now, *idle, *missed, *take_first(waits), *take_first(ends), *wrong],
+        summary=[*as_it_was, *now, *idle, *missed, *take_first(waits), *take_first(ends, count), *wrong],
         decisions=await list_decisions(hub, "automation", id_),
         automation={
             "triggers": [_state(trigger) for trigger in definition.triggers],

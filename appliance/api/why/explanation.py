@@ -38,9 +38,10 @@ class Explanation(Struct, frozen=True, kw_only=True):
     automation: dict[str, Any] | None = None
 
 
-def take_first(sentences: Sequence[str]) -> list[str]:
-    """Return the first `MAX_LISTED` sentences, and the number of further ones."""
-    more = len(sentences) - MAX_LISTED
+def take_first(sentences: Sequence[str], count: int | None = None) -> list[str]:
+    """Return the first `MAX_LISTED` sentences, and the number of further ones. If `sentences` contains only the first
+    ones, `count` is the number of all."""
+    more = (len(sentences) if count is None else count) - MAX_LISTED
     return [*sentences[:MAX_LISTED], *([f"{more} more of these"] if more > 0 else [])]
 
 

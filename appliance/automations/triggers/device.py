@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from enum import Enum
 from functools import partial
+from typing import Any
 
 from msgspec import Struct
 
@@ -278,9 +279,10 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
             return WaitOutcome.CONTINUES
         return self.match_of(event.device.id, self._table(event.device, value, previous))
 
-    def resume(self, pending: Match, device: Device) -> Match | WaitOutcome:
-        """Return the effect of the device's first observation on a wait from before the stop."""
-        value, previous = self._last_value(device), pending.event.get("value")
+    def resume(self, pending: Mapping[str, Any], device: Device) -> Match | WaitOutcome:
+        """Return the effect of the device's first observation on a wait from before the stop. `pending` contains the
+        `value` of the event that began the wait."""
+        value, previous = self._last_value(device), pending.get("value")
         if not self.requirement.holds(value):
             return WaitOutcome.ENDS
         if not self._must_rest or same(value, previous):
@@ -289,13 +291,14 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
             return WaitOutcome.ENDS
         return self.match_of(device.id, self._table(device, value, previous))
 
-    def resolve(self, pending: Match, device: Device | None) -> Match | None:
+    def resolve(self, pending: Mapping[str, Any], device: Device | None) -> Match | None:
         """Return the match to fire at the end of the wait, with the last known value. If the last known value does
-        not match, return None."""
+        not match, return None. `pending` contains `previous_value` and `late_secs` of the event that began the
+        wait."""
         if device is None or not self.requirement.holds(value := self._last_value(device)):
             return None
-        kept = {name: pending.event[name] for name in ("late_secs",) if name in pending.event}
-        return self.match_of(device.id, {**self._table(device, value, pending.event.get("previous_value")), **kept})
+        kept = {name: pending[name] for name in ("late_secs",) if name in pending}
+        return self.match_of(device.id, {**self._table(device, value, pending.get("previous_value")), **kept})
 
     def match_of(self, device_id: str, table: Mapping[str, Value], *, began_in_stop: bool = False) -> Match:
         """Return a match for the device with this event table."""

@@ -11,7 +11,7 @@ from msgspec import Struct
 from appliance.cli.simulation.device_events import HOOK, FileEvent, FileHook, first_instant, read_events, read_instant
 from appliance.clock import Clock
 from appliance.home_locale import Locale
-from appliance.store.record_keys import ALIAS_PREFIX, AUTOMATION_PREFIX, TIMER_PREFIX
+from appliance.store.record_keys import ALIAS_PREFIX, AUTOMATION_PREFIX, TIMER_PREFIX, WAIT_PREFIX
 from appliance.store.storage import DocumentSnapshot
 
 
@@ -38,6 +38,6 @@ def prepare(stored: Mapping[str, bytes], locale: Locale, start: str | None, hour
     has_alias = any(orjson.loads(value) == HOOK for key, value in stored.items() if key.startswith(ALIAS_PREFIX))
     read, faults = read_events(events, locale, at, end, has_hook_alias=has_alias)
     if begins is not None:
-        forgotten = (AUTOMATION_PREFIX, TIMER_PREFIX)
+        forgotten = (AUTOMATION_PREFIX, TIMER_PREFIX, WAIT_PREFIX)
         stored = {key: value for key, value in stored.items() if not key.startswith(forgotten)}
     return Preparation(start=at, end=end, events=read, faults=faults, stored=DocumentSnapshot(stored))

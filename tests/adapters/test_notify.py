@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from appliance import config
 from appliance.adapters.device_http.session import DeviceSession
 from appliance.adapters.notify.adapter import MAX_WAITING_BYTES, NotifyAdapter, build
+from appliance.byte_budget import JSON_VALUE_BYTES
 from appliance.clock import Clock
 from appliance.errors import AdapterFailed, BadAnswer, Busy, ConfigFailed, Invalid, Unreachable
 from tests.fakes.clock import VirtualClock
@@ -202,12 +203,19 @@ async def test_a_message_has_three_attempts_with_pauses_and_then_an_error_withou
     assert TOKEN not in caplog.text
 
 
-async def test_the_payloads_of_waiting_messages_have_a_limit(session: DeviceSession, clock: VirtualClock) -> None:
+@pytest.mark.parametrize(
+    "large",
+    ["y" * (MAX_WAITING_BYTES // 3), [[]] * (MAX_WAITING_BYTES // 6 // JSON_VALUE_BYTES)],
+    ids=["text", "values"],
+)
+async def test_the_payloads_of_waiting_messages_have_a_limit(
+    session: DeviceSession, clock: VirtualClock, large: Any
+) -> None:
     async with listening([500], []) as url:
-        adapter, large = section(f"url = '{url}/'", session, clock), {"x": "y" * (MAX_WAITING_BYTES // 3)}
+        adapter, large = section(f"url = '{url}/'", session, clock), {"x": large}
         sending = [asyncio.ensure_future(send(adapter, fields=large)) for _ in range(2)]
         await until(lambda: clock.sleepers)
-        with pytest.raises(Busy, match=r"^the waiting messages of phone would have more than 1024 KiB"):
+        with pytest.raises(Busy, match=r"^the waiting messages of phone would need more than 1024 KiB"):
             await send(adapter, fields=large)
         sending.append(asyncio.ensure_future(send(adapter)))
         await clock.advance(1, sleepers=0)

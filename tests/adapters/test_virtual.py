@@ -15,6 +15,7 @@ import pytest
 from appliance import config
 from appliance.adapters.base import HookRequest
 from appliance.adapters.virtual.adapter import MAX_LARGE_BYTES, MAX_SMALL_BYTES, VirtualAdapter
+from appliance.byte_budget import JSON_VALUE_BYTES
 from appliance.clock import Clock
 from appliance.errors import ConfigFailed, Invalid, LaresError
 from appliance.home import events
@@ -255,7 +256,7 @@ async def test_large_values_that_are_being_stored_count(tmp_path: Path) -> None:
     adapters = config.parse(LARGE, "default.toml", {}).adapters
     async with open_app(data_dir=tmp_path, adapters=adapters) as app:
         observe = partial(app.hub.dispatcher.invoke, "virtual:observe")
-        value = {"custom.virtual.facts": {"a": "x" * (MAX_LARGE_BYTES - 100)}}
+        value = {"custom.virtual.facts": {"a": "x" * (MAX_LARGE_BYTES - 1000)}}
         asked = [observe({"device_id": f"virtual:d{number}", "attributes": value}) for number in range(3)]
         results = await asyncio.gather(*asked, return_exceptions=True)
         assert [type(each) for each in results] == [type(None), Invalid, Invalid]
@@ -268,13 +269,26 @@ async def test_the_large_values_of_a_section_have_a_limit() -> None:
         async def show(size: int) -> None:
             await observe({"device_id": ALL, "attributes": {name: {"a": "x" * size}}})
 
-        await show(MAX_LARGE_BYTES - 10)
+        await show(MAX_LARGE_BYTES - 1000)
         with pytest.raises(Invalid, match="shorten a value first"):
             await show(MAX_LARGE_BYTES)
-        assert len(home.shown(name)["a"]) == MAX_LARGE_BYTES - 10
+        assert len(home.shown(name)["a"]) == MAX_LARGE_BYTES - 1000
         await home.adapter.command_many([ALL], Command(capability="power", action="toggle"))
         await show(MAX_SMALL_BYTES * 2)
         await show(5)
+
+
+async def test_the_limit_for_large_values_counts_the_memory_of_decoded_values() -> None:
+    most = MAX_LARGE_BYTES // JSON_VALUE_BYTES // 2
+    async with running() as home:
+        observe = home.adapter.operations["observe"]
+
+        async def show(count: int) -> None:
+            await observe({"device_id": ALL, "attributes": {"custom.virtual.facts": {"a": [[]] * count}}})
+
+        await show(most - 1000)
+        with pytest.raises(Invalid, match="shorten a value first"):
+            await show(most + 1)
 
 
 async def test_an_observation_sets_attributes_without_commands_and_a_wrong_one_sets_nothing() -> None:

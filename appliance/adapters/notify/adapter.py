@@ -21,7 +21,7 @@ from appliance.adapters.notify.kind import NotifySection
 from appliance.adapters.notify.sender import Button, PartlySent, Sender
 from appliance.adapters.redaction import Redaction, secret_words
 from appliance.adapters.secret_files import secret_of
-from appliance.byte_budget import ByteBudget
+from appliance.byte_budget import ByteBudget, estimate_json_memory
 from appliance.errors import AdapterFailed, Busy, LaresError, Unreachable
 from appliance.home.values import Value
 from appliance.shortening import shorten
@@ -36,8 +36,8 @@ MAX_WAITING = 100
 """Maximum number of messages that wait for earlier messages. Further messages are refused."""
 
 MAX_WAITING_BYTES = 1 << 20
-"""Maximum total size of the payloads, as JSON, of the messages that wait or are being sent. A single message can be
-larger, because its `fields` have no limit here."""
+"""Maximum memory of the payloads of the messages that wait or are being sent. A single message can be larger, because
+its `fields` have no limit here."""
 
 MAX_GATHERED = 50
 """Maximum number of gathered messages whose text is stored. If there are more messages, only their number is
@@ -105,7 +105,7 @@ class NotifyAdapter(Adapter):
         if self._is_full():
             self._gather(notification.text)
             return {"status": "gathered"}
-        await self._deliver(notification, len(orjson.dumps(payload)))
+        await self._deliver(notification, estimate_json_memory(orjson.dumps(payload)))
         return {"status": "sent"}
 
     def _is_full(self) -> bool:
@@ -145,7 +145,7 @@ class NotifyAdapter(Adapter):
             raise Busy(f"{self.name} already has {MAX_WAITING} waiting messages; this message was not sent")
         if self._waiting and not self._payloads.has_room(payload_bytes):
             limit = f"{MAX_WAITING_BYTES >> 10} KiB"
-            raise Busy(f"the waiting messages of {self.name} would have more than {limit}; this message was not sent")
+            raise Busy(f"the waiting messages of {self.name} would need more than {limit}; this message was not sent")
         self._sent_at.append(self.clock.monotonic())
         self._waiting += 1
         self._payloads.held += payload_bytes

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from appliance.adapters.base import Adapter, AdapterContext, CommandResult, HookRequest, Operation
 from appliance.adapters.virtual.kind import Virtual, VirtualDevice
+from appliance.byte_budget import estimate_json_memory
 from appliance.errors import Invalid, MalformedRequest, NotFound
 from appliance.event_loop import in_steps, wait_for_short_turn
 from appliance.home.command_effects import changes_of
@@ -20,8 +21,9 @@ from appliance.home.texts import DEVICE_HOOK_PREFIX
 from appliance.home.values import Value, to_bytes
 from appliance.tables.checks import format_value, nearest, suggest
 
-MAX_SMALL_BYTES, MAX_LARGE_BYTES = 1 << 10, 1 << 20
-"""Values up to the first size are always accepted. All larger values of a section have at most the second size."""
+MAX_SMALL_BYTES, MAX_LARGE_BYTES = 1 << 10, 4 << 20
+"""Values up to the first size, as JSON, are always accepted. All larger values of a section need at most the second
+number of bytes in memory."""
 
 _OBSERVED = ("device_id", "attributes", "event", "data")
 
@@ -155,8 +157,8 @@ class VirtualAdapter(Adapter):
         before = shown | self._storing
         if sum((before | changed).values()) > max(MAX_LARGE_BYTES, sum(before.values())):
             raise Invalid(
-                f"all values of more than {MAX_SMALL_BYTES} bytes in [adapters.{self.name}] would exceed"
-                f" {MAX_LARGE_BYTES} bytes; shorten a value first"
+                f"all values of more than {MAX_SMALL_BYTES} bytes in [adapters.{self.name}] would need more"
+                f" than {MAX_LARGE_BYTES >> 20} MiB of memory; shorten a value first"
             )
 
     def _showing(self, changes: Mapping[str, Mapping[str, Value]]) -> Iterator[None]:
@@ -188,9 +190,9 @@ def _check_all(
 
 
 def _large_bytes(attributes: Mapping[str, Value]) -> int:
-    """Return the total size of the values that are larger than `MAX_SMALL_BYTES`."""
-    sizes = (len(to_bytes(each)) for each in attributes.values() if isinstance(each, str | list | dict))
-    return sum(size for size in sizes if size > MAX_SMALL_BYTES)
+    """Return the memory of the values that are larger than `MAX_SMALL_BYTES`."""
+    encoded = (to_bytes(each) for each in attributes.values() if isinstance(each, str | list | dict))
+    return sum(estimate_json_memory(each) for each in encoded if len(each) > MAX_SMALL_BYTES)
 
 
 def _fits(device: VirtualDevice, name: str, value: Value) -> bool:

@@ -1,8 +1,9 @@
 """The archive of `lares backup`: a compressed tar file with the state, the folder `config/`, and the history.
 
-The archive contains `lares-backup.json` (formats, version, time, and name of the configuration), `state.json` (the
-document's keys and values), `config/…` without `auth.master_key`, previous texts of these files (`VERSIONS_FOLDER`),
-and the months of history (`history/2026-11.jsonl`). Memory contains the history only in compressed form.
+The archive contains `lares-backup.json` (formats, version, time, name of the configuration, number of other files),
+`state.json` (the document's keys and values), `config/…` without `auth.master_key`, previous texts of these files
+(`VERSIONS_FOLDER`), and the months of history (`history/2026-11.jsonl`). Memory contains the history only in
+compressed form.
 """
 
 from __future__ import annotations
@@ -108,8 +109,9 @@ def pack(archive: Archive) -> bytes:
     archive_format = ARCHIVE_FORMAT if archive.versions else 2 if archive.months else 1
     formats = {"format": archive_format, "store_format": STORE_FORMAT}
     page = {"kind": "lares-backup", **formats, "version": VERSION, "created_at": archive.created_at}
+    count = 1 + len(archive.files) + len(archive.versions) + len(archive.months)
     members = {
-        MANIFEST_FILE: orjson.dumps({**page, "main": archive.main}, option=orjson.OPT_INDENT_2),
+        MANIFEST_FILE: orjson.dumps({**page, "main": archive.main, "files": count}, option=orjson.OPT_INDENT_2),
         STATE_FILE: orjson.dumps(archive.values, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS),
         **{f"{CONFIG_FOLDER}/{path}": data for path, data in archive.files.items()},
         **{f"{VERSIONS_FOLDER}/{name}": data for name, data in archive.versions.items()},
@@ -202,7 +204,19 @@ class _Refused(Exception):
 
 class _Entry(tarfile.TarInfo):
     """A member of the archive. The size of the member's extended headers is limited, because `tarfile` reads each
-    header as a whole."""
+    header as a whole. A damaged header, or an end without the end-of-archive marker, is an error, because `tarfile`
+    accepts both as the end of the archive."""
+
+    @classmethod
+    def fromtarfile(cls, tar: tarfile.TarFile) -> Self:
+        try:
+            return super().fromtarfile(tar)
+        except tarfile.EOFHeaderError:  # type: ignore[attr-defined]  # the marker
+            raise
+        except tarfile.HeaderError:
+            if tar.offset == 0:
+                raise
+            raise _Refused("is incomplete or damaged") from None
 
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
@@ -216,8 +230,8 @@ _TOO_LARGE = f"unpacks to more than {(MAX_ARCHIVE_BYTES + MAX_HISTORY_BYTES) >> 
 
 
 def _unpack(packed: IO[bytes]) -> dict[str, bytes]:
-    """Return the content of each member except the history, by path. Raise `_Refused` if the members exceed the
-    size limit."""
+    """Return the content of each member by path. The content of a month of history is empty. Raise `_Refused` if the
+    members exceed the size limit."""
     members: dict[str, bytes] = {}
     room, room_of_history, count = MAX_ARCHIVE_BYTES, MAX_HISTORY_BYTES, 0
     with _open_plain(packed) as plain, tarfile.open(fileobj=plain, mode="r|", tarinfo=_Entry) as tar:
@@ -232,9 +246,7 @@ def _unpack(packed: IO[bytes]) -> dict[str, bytes]:
             room_of_history -= entry.size if is_month else 0
             if min(room, room_of_history) < 0:
                 raise _Refused(_TOO_LARGE)
-            data = _read_member(tar, entry, path, is_month=is_month)
-            if not is_month:
-                members[str(path)] = data
+            members[str(path)] = _read_member(tar, entry, path, is_month=is_month)
         # verify the checksum, which `tarfile` compares at the end
         while room > 0 and (rest := plain.read(PART_BYTES)):
             room -= len(rest)
@@ -297,10 +309,13 @@ def _parse(members: dict[str, bytes], file: Path, packed: IO[bytes]) -> Archive:
             f"{file} was made by a newer Lares, {page['version']}; restore it with that version or a later one",
             os.EX_CONFIG,
         )
+    if len(members) < (count := page.get("files", 0)):
+        raise _Refused(f"is incomplete: it contains {len(members)} of {count} files")
     texts = {name: data for name, data in members.items() if name.startswith(f"{VERSIONS_FOLDER}/")}
-    members = {name: data for name, data in members.items() if name not in texts}
     files = {
-        PurePosixPath(name).relative_to(CONFIG_FOLDER): data for name, data in members.items() if name != STATE_FILE
+        PurePosixPath(name).relative_to(CONFIG_FOLDER): data
+        for name, data in members.items()
+        if name.startswith(f"{CONFIG_FOLDER}/")
     }
     main, values = page["main"], _decode_state(members[STATE_FILE], store_format)
     if any(parent in files for path in files for parent in path.parents) or not isinstance(main, str):

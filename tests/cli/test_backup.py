@@ -954,6 +954,51 @@ class TestHostileArchives:
                 else:
                     assert replace(found, packed=None) == replace(whole, packed=None)
 
+    @pytest.mark.parametrize("count", [None, 3])
+    def test_a_truncated_plain_tar_is_incomplete(self, tmp_path: Path, count: int | None) -> None:
+        """The last cut is in the end-of-archive marker. A backup of an earlier version contains no count."""
+        page = PAGE if count is None else {**PAGE, "files": count}
+        file = pack(tmp_path / "b", {**entries(page), "history/2026-11.jsonl": b"{}\n"})
+        data = gzip.decompress(file.read_bytes())
+        end = len(data.rstrip(b"\0")) // tarfile.BLOCKSIZE * tarfile.BLOCKSIZE + tarfile.BLOCKSIZE
+        for size in range(128, end + tarfile.BLOCKSIZE, 128):
+            file.write_bytes(data[:size])
+            with pytest.raises(StartFailed, match="incomplete"), archive.opened(file):
+                pass
+        file.write_bytes(data[: end + tarfile.BLOCKSIZE])
+        with archive.opened(file):
+            pass
+
+    def test_a_damaged_plain_tar_is_not_restored_in_part(self, tmp_path: Path) -> None:
+        file = pack(tmp_path / "b", entries())
+        data = bytearray(gzip.decompress(file.read_bytes()))
+        data[data.index(b"config/default.toml")] ^= 1
+        file.write_bytes(data)
+        with (
+            pytest.raises(StartFailed, match="b is incomplete or damaged; nothing was restored"),
+            archive.opened(file),
+        ):
+            pass
+
+    @pytest.mark.parametrize(
+        "missing", ["state.json", "config/default.toml", "config/x.lua", "history/2026-11.jsonl"]
+    )
+    def test_an_archive_with_fewer_files_than_the_backup_is_incomplete(
+        self, tmp_path: Path, command: Command, missing: str
+    ) -> None:
+        (home(tmp_path) / "config" / "x.lua").write_text("return {}")
+        history = tmp_path / "data" / "history"
+        history.mkdir()
+        (history / "2026-11.jsonl").write_text("{}\n")
+        assert command(tmp_path, "backup", "b")[0] == 0
+        with archive.opened(tmp_path / "b"):
+            pass
+        before = everything(tmp_path)
+        pack(tmp_path / "b", {name: data for name, data in members(tmp_path / "b").items() if name != missing})
+        reason = "lares: b is incomplete: it contains 3 of 4 files; nothing was restored\n"
+        assert command(tmp_path, "restore", "b") == (65, reason)
+        assert {**everything(tmp_path), "b": b""} == {**before, "b": b""}
+
     @pytest.mark.parametrize("newer", [{"format": archive.ARCHIVE_FORMAT + 1}, {"store_format": STORE_FORMAT + 1}])
     def test_a_newer_archive_has_a_remedy(self, tmp_path: Path, command: Command, newer: dict[str, int]) -> None:
         file = pack(tmp_path / "b", entries({**PAGE, **newer, "version": "9.1"}))

@@ -21,6 +21,7 @@ from appliance.automations.policy import NEVER_BEGAN
 from appliance.automations.safe_mode import SAFE_SECS, SafeMode
 from appliance.automations.timers import NO_DEVICES
 from appliance.clock import Clock
+from appliance.event_loop import in_steps
 from appliance.history.execution_history import ExecutionEntry, ExecutionResult
 from appliance.history.period import Period
 from appliance.home.bus import Bus
@@ -71,6 +72,7 @@ class Automations(ExecutableFiles[AutomationDefinition]):
     ) -> None:
         super().__init__(catalog, executor)
         self.states = AutomationStates(environment.storage)
+        self._clock = environment.clock
         self.timers, self.scheduler = environment.timers, environment.scheduler
         self._decider = Decider(environment, self.states, executor)
         self.engine = Engine(catalog, self._decider, self.states, environment)
@@ -169,10 +171,10 @@ class Automations(ExecutableFiles[AutomationDefinition]):
         file = await self.catalog.read(id_)
         return self._view(file.definition)
 
-    def list_next(self, id_: str) -> list[datetime]:
+    async def list_next(self, id_: str) -> list[datetime]:
         """Return at most the next ten times at which the automation is due, in order."""
         self.catalog.get(id_)
-        return self.due_times.list_next(id_)
+        return await in_steps(self._clock, self.due_times.find_times(id_))
 
     async def _use_loaded_files(self) -> None:
         """Use the loaded files. An unchanged trigger keeps its waits and its schedule."""

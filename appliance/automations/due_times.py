@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from heapq import merge
-from itertools import groupby, islice
 from typing import Any
 
 from appliance.automations.active_triggers import ActiveTrigger
@@ -30,10 +29,17 @@ class DueTimes:
         self._brake = environment.brake
         self._clock = environment.clock
 
-    def list_next(self, id_: str) -> list[datetime]:
-        """Return at most the next ten times of the automation's schedules and intervals, in order."""
-        times = merge(*map(self._next_of, self._active.get(id_, ())))
-        return [time for time, _ in islice(groupby(times), MAX_NEXT)]
+    def find_times(self, id_: str) -> Generator[None, None, list[datetime]]:
+        """Return at most the next ten times of the automation's schedules and intervals, in order. A step computes
+        one time of one trigger, which takes milliseconds for rare schedules."""
+        found: list[datetime] = []
+        for time in merge(*map(self._next_of, self._active.get(id_, ()))):
+            if time not in found:
+                if len(found) == MAX_NEXT:
+                    break
+                found.append(time)
+            yield
+        return found
 
     def find_missed(self, id_: str) -> datetime | None:
         """Return the first occurrence that the automation's schedules missed after their last fired occurrence, or

@@ -410,6 +410,16 @@ async def test_after_the_end_nothing_fires_or_waits(tmp_path: Path, caplog: pyte
     assert it.fired == [] and it.clock.sleepers == 0
 
 
+async def test_a_step_of_a_request_for_the_next_times_computes_one_time(tmp_path: Path) -> None:
+    definition = automation(id_="a", triggers=[{**cron("0 0 12 * * *"), "id": str(number)} for number in range(30)])
+    del definition["trigger"]
+    async with bench(tmp_path, definition) as it:
+        await it.drain()
+        assert sum(1 for _ in it.parts.due_times.find_times("a")) == 30 * 10
+        times = await it.parts.list_next("a")
+        assert len(times) == 10 and times == sorted(set(times))
+
+
 async def test_figures_show_armed_triggers_waits_and_next_times(tmp_path: Path) -> None:
     both = [automation(DURATION), automation(every(600), "i"), automation(wall(18, 0), "w")]
     async with bench(tmp_path, *both) as it:

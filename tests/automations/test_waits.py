@@ -156,11 +156,11 @@ async def test_each_of_several_triggers_fires_with_its_id(tmp_path: Path) -> Non
         await it.pass_by(40)
         assert [event.get("trigger_id") for event in it.events] == [None, "mode", "beat"]
         assert it.events[1]["previous_value"] == "home"
-        assert [str(each) for each in it.parts.list_next("a")][:2] == [
+        assert [str(each) for each in await it.parts.list_next("a")][:2] == [
             "2026-06-01 12:03:20+00:00",
             "2026-06-01 12:05:00+00:00",
         ]
-        assert len(it.parts.list_next("a")) == 10
+        assert len(await it.parts.list_next("a")) == 10
 
 
 @pytest.mark.parametrize(

@@ -89,7 +89,7 @@ class AutomationsApi(ApiResource):
     @route("GET", "/automations/<automation_id>/next", Role.READ, schemas.AUTOMATION_NEXT)
     async def list_next(self, call: Call, automation_id: str) -> object:
         """Return at most ten next due times of the automation's schedules and intervals."""
-        return {"automation_id": automation_id, "next": self.hub.automations.list_next(automation_id)}
+        return {"automation_id": automation_id, "next": await self.hub.automations.list_next(automation_id)}
 
     @route("POST", "/automations/<automation_id>/cancel", Role.WRITE, schemas.CANCELLED_COUNT)
     async def cancel(self, call: Call, automation_id: str) -> object:

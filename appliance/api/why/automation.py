@@ -18,6 +18,7 @@ from appliance.automations.names.home_names import HomeNames
 from appliance.automations.stated_fields import state_fields
 from appliance.automations.triggers.base import Trigger
 from appliance.clock import timestamp
+from appliance.event_loop import in_steps
 from appliance.hub import Hub
 
 WHY_MISSED = (
@@ -35,7 +36,8 @@ async def explain_automation(hub: Hub, id_: str, known: HomeNames) -> Explanatio
     instant = hub.clock.now() if trust.is_trusted() else None
     count = automations.due_times.count_waits(id_)
     pending = islice(automations.due_times.iterate_waits(id_), MAX_LISTED)
-    waits = [*definition.explain(hub.environment, instant, is_waiting=count > 0)]
+    waits: list[str] = []
+    await in_steps(hub.clock, map(waits.append, definition.explain(hub.environment, instant, is_waiting=count > 0)))
     words = ((word_for(hub, each), timestamp(at)) for each, at in pending)
     ends = [f"'{word}' matches; the automation runs at {at} if '{word}' still matches then" for word, at in words]
     now = describe_executions(hub, id_)

@@ -10,7 +10,15 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from appliance.automations.schedule.cron import CRON_MONTHS, CRON_WEEKDAYS, FIRST_YEAR, LAST_YEAR, NICKNAMES, Cron
+from appliance.automations.schedule.cron import (
+    CRON_MONTHS,
+    CRON_WEEKDAYS,
+    FIRST_YEAR,
+    LAST_YEAR,
+    NICKNAMES,
+    Cron,
+    _read,
+)
 from appliance.errors import Invalid
 from tests.automations.homes import at
 from tests.fakes.rows import each_row
@@ -148,6 +156,14 @@ def test_equal_expressions_are_equal_schedules_in_any_time_zone() -> None:
     assert cron.next_after(at("2026-11-20T13:30:00+02:00")) == FRIDAY
     assert cron.next_after(at("2026-11-20T11:59:59.999999")) == FRIDAY
     assert cron.next_after(datetime(2100, 1, 1, tzinfo=UTC)) is None
+
+
+def test_a_search_for_days_that_never_come_ends_without_croniter() -> None:
+    searches = _read.cache_info()
+    for second in range(60):
+        assert Cron.parse(f"{second} 0 0 29 2 MON 2090-2099").next_after(at("2026-06-01")) is None
+        assert Cron.parse(f"{second} 0 0 30 2 *").next_after(at("2026-06-01")) is None
+    assert _read.cache_info() == searches
 
 
 @dataclass(frozen=True)

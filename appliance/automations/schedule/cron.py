@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
+from calendar import monthrange
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from datetime import UTC, date, datetime, time, timedelta
 from functools import lru_cache
 from typing import Any
 
@@ -106,11 +107,56 @@ class Cron(Struct, frozen=True, kw_only=True):
 
         if after.year > LAST_YEAR:
             return None
+        after, days = after.replace(microsecond=0), _read_days(self.plain)
+        day = days.find(after.date() if after.time() < days.last_time else after.date() + timedelta(days=1))
+        if day is None:
+            return None
+        since = max(after, datetime.combine(day, time()) - timedelta(seconds=1))
         try:
-            found: datetime = _read(self.plain).get_next(datetime, start_time=after.replace(microsecond=0))
+            found: datetime = _read(self.plain).get_next(datetime, start_time=since)
         except CroniterBadDateError:
             return None
         return found
+
+
+class _Days(Struct, frozen=True, kw_only=True):
+    """The days of an expression. `last_time` is the last time on each day. croniter alone would need milliseconds for
+    rare days."""
+
+    years: Sequence[int]
+    months: Sequence[int]
+    days: Sequence[int]
+    weekdays: Collection[int]
+    last_time: time
+
+    def find(self, first: date) -> date | None:
+        """Return the first of these days from `first` on, or None."""
+        for year in self.years:
+            for month in self.months if year >= first.year else ():
+                if (year, month) < (first.year, first.month):
+                    continue
+                for day in self.days:
+                    if day > monthrange(year, month)[1]:
+                        break
+                    if (found := date(year, month, day)) >= first and found.isoweekday() % 7 in self.weekdays:
+                        return found
+        return None
+
+
+@lru_cache(maxsize=1024)
+def _read_days(plain: str) -> _Days:
+    numbers = [
+        range(field.low, field.high + 1) if word == "*" else [int(number) for number in word.split(",")]
+        for word, field in zip(plain.split(), _FIELDS, strict=True)
+    ]
+    seconds, minutes, hours, days, months, weekdays, years = numbers
+    return _Days(
+        years=years,
+        months=months,
+        days=days,
+        weekdays=range(7) if plain.split()[_WEEKDAY] == "*" else weekdays,
+        last_time=time(hours[-1], minutes[-1], seconds[-1]),
+    )
 
 
 @lru_cache(maxsize=1024)

@@ -18,7 +18,7 @@ from time import clock_gettime, monotonic, pthread_getcpuclockid, thread_time
 
 from lupa import lua54
 
-from appliance.lua_worker.confinement import halt_thread, trim_memory
+from appliance.lua_worker.confinement import halt_thread
 from appliance.lua_worker.ctx_methods import methods_in_lua
 from appliance.lua_worker.protocol import CPU, TIMING, FrameKind, Reason, encode
 
@@ -39,9 +39,6 @@ Text and code have about the same size, so the largest files need 2.5 MiB togeth
 MAX_STUCK_CHECKS = 4
 """Number of calls of `halt_if_stuck` before Lua is halted. Meanwhile, Lua that polls stops, even on a busy
 machine."""
-
-TRIM_BYTES = 1 << 20
-"""If a Lua state has used more memory than this, return the memory to the machine as soon as the state ends."""
 
 CALLABLE = ("poll", "emit", "ask", "take", "limit", "instant", "note_required")
 """Python functions that Lua can call. Each function returns an integer, bytes, or None, and never raises."""
@@ -109,6 +106,7 @@ class LuaState:
         self._step: lua54.LuaRuntime = None
         self._find_position: lua54.LuaRuntime = None
         self._max_memory = max_memory
+        self._prelude_bytes = 0
 
     def prepare(self) -> None:
         if self._lua is not None:
@@ -124,7 +122,7 @@ class LuaState:
         given = self._lua.table_from({name.encode(): getattr(self, name) for name in CALLABLE})
         self._table, *functions = self._lua.execute(prelude()[0], given, mode="b")
         self._set_answer, self._start, self._step, self._find_position = functions
-        self._max_memory += self.memory  # do not charge the script for the prelude's memory
+        self._charge_prelude(self.memory)
 
     @property
     def is_computing(self) -> bool:
@@ -136,6 +134,11 @@ class LuaState:
         """Return the bytes that Lua uses. Any thread may read this property."""
         lua = self._lua
         return 0 if lua is None else int(lua.get_memory_used())
+
+    @property
+    def script_memory(self) -> int:
+        """Return the bytes that Lua uses, without the prelude."""
+        return self.memory - self._prelude_bytes
 
     def take_answer(self, parts: Sequence[bytes]) -> Work | None:
         if self._is_blocked:
@@ -182,7 +185,12 @@ class LuaState:
         """Add the globals for adapter kinds."""
         before = self.memory
         self._lua.execute(prelude()[1], self._table, mode="b")
-        self._max_memory += self.memory - before
+        self._charge_prelude(self.memory - before)
+
+    def _charge_prelude(self, count: int) -> None:
+        """Do not charge the script for this number of bytes of the prelude."""
+        self._prelude_bytes += count
+        self._max_memory += count
 
     def poll(self, position: bytes | None = None) -> int | None:
         """Return the reason to stop, or None. `position` is the current line."""
@@ -319,12 +327,9 @@ class LuaState:
 
     def dispose(self) -> None:
         """Close the Lua state and free its memory."""
-        was_large = self.memory > TRIM_BYTES
         self._lua = self._table = self._set_answer = self._start = self._step = self._find_position = (
             None  # break all reference cycles
         )
-        if was_large:
-            trim_memory()
 
 
 @cache

@@ -37,6 +37,9 @@ CHECK_INTERVAL_SECS = 0.25
 BURST_STATES = 8
 """After this number of simultaneous runs, return their memory to the machine once half of them have ended."""
 
+TRIM_BYTES = 1 << 20
+"""If the scripts of ended runs used more memory than this, return the memory to the machine."""
+
 READ_BYTES = 1 << 16
 
 
@@ -100,6 +103,8 @@ class WorkerLoop:
         self._states: dict[int, LuaState] = {}
         self._most_states = 0
         """The most simultaneous runs since memory was last returned."""
+        self._freed_bytes = 0
+        """The memory of scripts whose runs have ended since memory was last returned."""
         self._spares: list[LuaState] = []
         self._decoder = Decoder()
         self._jobs: deque[Work] = deque()
@@ -191,8 +196,9 @@ class WorkerLoop:
 
     def _trim_after_burst(self) -> None:
         remaining = len(self._states)
-        if self._most_states >= max(BURST_STATES, 2 * remaining) and self._busy_reader is None:
-            self._most_states = remaining
+        is_due = self._freed_bytes >= TRIM_BYTES or self._most_states >= max(BURST_STATES, 2 * remaining)
+        if is_due and self._busy_reader is None:
+            self._most_states, self._freed_bytes = remaining, 0
             trim_memory()
 
     def _add_spares(self) -> None:
@@ -249,4 +255,5 @@ class WorkerLoop:
         return LuaState(self._max_memory, self._send, self._forget, self._hand_over, self._max_cpu_total_secs)
 
     def _forget(self, number: int) -> None:
-        self._states.pop(number, None)
+        if (state := self._states.pop(number, None)) is not None:
+            self._freed_bytes += state.script_memory  # an approximate number is sufficient

@@ -527,6 +527,28 @@ async def test_a_worker_that_cannot_be_started_is_an_error_of_each_execution(mon
             await pool.describe(file("return {}"))
 
 
+async def test_the_memory_of_a_few_runs_returns_to_the_machine() -> None:
+    body = "local t = {} for i = 1, 7000 do t[i] = {i} end ctx:get_device('x') return t"
+    first, second = asyncio.Event(), asyncio.Event()
+    async with open_pool() as pool:
+
+        def resident() -> int:
+            [worker] = pool.figures()["workers"]
+            return int(worker["resident_bytes"])
+
+        await run(pool, TRIVIAL)
+        base, notes = resident(), [Notes(lambda *_: first.wait()) for _ in range(6)]
+        held = start(pool, scene("ctx:get_device('x')"), Notes(lambda *_: second.wait()), name="scene:held")
+        runs = [asyncio.ensure_future(run(pool, body, each)) for each in notes]
+        await until(lambda: all(each.asked for each in notes))
+        assert resident() > base + (4 << 20)
+        first.set()
+        await asyncio.gather(*runs)
+        await until(lambda: resident() < base + (5 << 19))
+        second.set()
+        await ended(held)
+
+
 async def test_a_large_worker_is_replaced_when_idle() -> None:
     async with open_pool(RunLimits(max_memory_mb=200.0)) as pool:
         await run(pool, TRIVIAL)

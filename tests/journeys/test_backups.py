@@ -59,11 +59,12 @@ return {
         { type = "variable_change", name = "watched", above = 5 },
         { type = "device_state_change", device_id = "virtual:motion", attribute = "motion", equals = "detected",
           duration_secs = 86400 },
+        { type = "interval", every_secs = 86400 },
     },
     conditions = {
         { type = "device_state", device_id = "virtual:motion", attribute = "battery", below = 50, for_secs = 60 },
     },
-    state = { cooldown_secs = 3600 },
+    state = { cooldown_secs = 3600, resumable_schedule = true },
     execute = function(ctx) end,
 }""",
     "automations/gone.lua": """

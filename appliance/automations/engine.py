@@ -74,7 +74,8 @@ class Engine:
         self._is_armed = False
         self._first_reports: dict[str, frozenset[str]] = {}
         self._arming = asyncio.Lock()
-        self._undispatched: deque[tuple[ActiveTrigger, events.Event]] = deque()
+        self._undispatched: deque[tuple[Iterator[ActiveTrigger], events.Event]] = deque()
+        """The events to dispatch, with their remaining triggers. An entry per trigger would need much memory."""
         self._tasks = Tasks()
 
     async def __aenter__(self) -> Engine:
@@ -239,7 +240,8 @@ class Engine:
         if len(found) > MAX_DISPATCHED_AT_ONCE or self._undispatched:
             if found and not self._undispatched:
                 self._tasks.start(self._dispatch_later(), "dispatch of events")
-            self._undispatched.extend((active, event) for active in found)
+            if found:
+                self._undispatched.append((iter(tuple(found)), event))
             return
         for active in found:
             self._dispatch_safely(active, event)
@@ -269,11 +271,12 @@ class Engine:
     def _dispatch_waiting(self) -> Iterator[None]:
         """Dispatch the waiting events in order, one trigger per step."""
         while self._undispatched:
-            active, event = self._undispatched[0]
-            if not active.is_stopped:
-                self._dispatch_safely(active, event)
+            found, event = self._undispatched[0]
+            for active in found:
+                if not active.is_stopped:
+                    self._dispatch_safely(active, event)
+                yield
             self._undispatched.popleft()
-            yield
 
     def _dispatch_safely(self, active: ActiveTrigger, event: events.Event) -> None:
         try:

@@ -20,6 +20,9 @@ BURST_SECS = 0.1
 LIGHT_SECS = 0.001
 """Maximum processor seconds of a cheap message."""
 
+MAX_PARKED = 60_000
+"""Maximum number of topics with parked work. Any client can publish to any number of topics."""
+
 MAX_CHEAP_TOPICS = 20_000
 """Maximum number of topics that are known to be cheap."""
 
@@ -27,9 +30,9 @@ MAX_CHEAP_TOPICS = 20_000
 class Budget:
     """Processes each message in steps. Expensive work is parked until its topic may use more time.
 
-    A newer message of a topic replaces the topic's parked work. `dropped` counts the replaced messages. Messages of
-    cheap topics never wait for expensive ones. `on_costly` is called with each expensive topic that must wait, but
-    not with a topic that waits only for others.
+    A newer message of a topic replaces the topic's parked work. Beyond `MAX_PARKED`, the oldest parked work is
+    discarded. `dropped` counts these messages. Messages of cheap topics never wait for expensive ones. `on_costly` is
+    called with each expensive topic that must wait, but not with a topic that waits only for others.
     """
 
     def __init__(self, clock: Clock, on_costly: Callable[[str], None]) -> None:
@@ -57,6 +60,9 @@ class Budget:
             if is_over:
                 return
             yield
+        if len(self.parked) >= MAX_PARKED:
+            del self.parked[next(iter(self.parked))]
+            self.dropped += 1
         self.parked[topic] = work
         if topic in self._spent:
             self._on_costly(topic)
@@ -73,7 +79,7 @@ class Budget:
     def resume(self) -> Iterator[None]:
         """Continue parked work once its topic may use processor time again."""
         for topic in list(self.parked):
-            if not self._must_wait(topic):
+            if topic in self.parked and not self._must_wait(topic):
                 yield from self.run(topic, self.parked.pop(topic))
         self._spent = {topic: spent for topic, spent in self._spent.items() if self._level(spent, TOPIC_SHARE) > 0}
         if len(self._cheap) > MAX_CHEAP_TOPICS:

@@ -78,6 +78,10 @@ class MessageProcessor:
         if texts or not routes:
             yield from self._process_text(received, texts)
 
+    def knows(self, topic: str) -> bool:
+        """Return whether a device reads exactly this topic, or the topic's newest message is stored."""
+        return topic in self._announced.router or topic in self._newest
+
     def _take_picture(self, received: Received, device: MqttDevice, entity: StillPicture) -> None:
         try:
             shown = self.pictures.take(device.id, entity, received)
@@ -92,7 +96,7 @@ class MessageProcessor:
         except Invalid as fault:
             refusals = self._announced.refusals
             if received.topic not in refusals.by_key:
-                device_id = self._announced.router.device_id_at(received.topic)
+                device_id = self._announced.router.device_id_at(received.topic) or received.topic
                 refusals.note_topic(received.topic, Refusal(device_id, "message", str(fault)))
             return
         if self._newest.is_outdated(message):
@@ -100,7 +104,9 @@ class MessageProcessor:
         is_availability = any(
             each.filter == received.topic and each.entity.availability.reads(received.topic) for each in routes
         )
-        self._newest.add(received, is_availability=is_availability)
+        is_exact = received.topic in self._announced.router
+        for topic in self._newest.add(received, is_availability=is_availability, is_exact=is_exact):
+            self._budget.forget(topic)
         for number, (filter_, device, entity) in enumerate(routes):
             if number:
                 yield

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Collection, Iterable, Iterator
 
 from appliance.adapters.mqtt.hub_states import HUB_STATE, HUB_STATUS, parse_version
@@ -15,6 +16,10 @@ MAX_SMALL_BYTES = 1024
 """Maximum size of a small message. Larger messages are forgotten first, and small messages about the availability of
 devices last, because a bridge often sends its state only once."""
 
+MAX_INEXACT = 1_000
+"""Maximum number of stored messages at topics that match only filters with wildcards, or no filter. Any client can
+publish to any number of these topics, and each stored message may keep a whole page of memory in use."""
+
 MAX_UNREAD = 100
 """Maximum number of stored messages at topics that no device reads. After each rebuild of devices, older messages are
 forgotten."""
@@ -27,7 +32,7 @@ class NewestMessages:
     """The newest message of each topic, and the newest version of each state of another hub.
 
     Beyond the limits, the oldest messages above `MAX_SMALL_BYTES`, then the oldest others, then the oldest about
-    availability, and all versions are forgotten.
+    availability, and all versions are forgotten. Beyond `MAX_INEXACT`, the oldest of these messages is forgotten.
     """
 
     def __init__(self) -> None:
@@ -35,12 +40,16 @@ class NewestMessages:
         self._large: dict[str, None] = {}  # topics of messages above `MAX_SMALL_BYTES`
         self._small: dict[str, None] = {}
         self._availability: dict[str, None] = {}  # topics of small messages about availability
+        self._inexact: dict[str, None] = {}  # topics that no filter names exactly
         self._bytes = 0
         self._versions: dict[str, tuple[int, int]] = {}
         self._outdated: dict[str, set[str]] = {}  # keys of entities by topic
 
     def __len__(self) -> int:
         return len(self._by_topic)
+
+    def __contains__(self, topic: str) -> bool:
+        return topic in self._by_topic
 
     def list(self) -> list[Received]:
         """Return the messages in the order of arrival."""
@@ -57,14 +66,24 @@ class NewestMessages:
     def is_outdated_for(self, key: str, topic: str) -> bool:
         return key in self._outdated.get(topic, ())
 
-    def add(self, received: Received, *, is_availability: bool = False) -> None:
+    def add(self, received: Received, *, is_availability: bool = False, is_exact: bool = True) -> Collection[str]:
+        """Store a message. `is_exact` is whether a filter is the message's topic. Return the topics of
+        forgotten messages."""
         self._remove(received.topic)
         self._bytes += received.size
         self._by_topic[received.topic] = received
         small = self._availability if is_availability else self._small
         (self._large if received.size > MAX_SMALL_BYTES else small)[received.topic] = None
+        if not is_exact:
+            self._inexact[received.topic] = None
+        forgotten = deque[str]()
+        if len(self._inexact) > MAX_INEXACT:
+            forgotten.append(next(iter(self._inexact)))
+            self._remove(forgotten[-1])
         while self._bytes > MAX_REMEMBERED_BYTES:
-            self._remove(next(iter(self._large or self._small or self._availability)))
+            forgotten.append(next(iter(self._large or self._small or self._availability)))
+            self._remove(forgotten[-1])
+        return forgotten
 
     def forget(self, topics: Iterable[str]) -> Iterator[None]:
         """Forget these topics in steps, and release the memory of their entries."""
@@ -78,7 +97,7 @@ class NewestMessages:
     def _remove(self, topic: str) -> None:
         if (received := self._by_topic.pop(topic, None)) is not None:
             self._bytes -= received.size
-            for topics in (self._large, self._small, self._availability):
+            for topics in (self._large, self._small, self._availability, self._inexact):
                 topics.pop(topic, None)
         self._outdated.pop(topic, None)
 

@@ -90,4 +90,4 @@ class CostReports:
         now = self._clock.monotonic()
         if now - self._reported_at >= REPEAT_SECS:
             self._reported_at = now
-            self._publish.dropped(self._router.device_id_at(topic)[:200], "messages", COSTS_TOO_MUCH)
+            self._publish.dropped((self._router.device_id_at(topic) or topic)[:200], "messages", COSTS_TOO_MUCH)

@@ -59,11 +59,11 @@ class Router:
             filters += [each for each, levels in self._wild if each != topic and matches(levels, given)]
         return [Route(each, found.device, found.entity) for each in filters for found in self._readers[each]]
 
-    def device_id_at(self, topic: str) -> str:
-        """Return the id of a device that reads the topic. If no device reads the topic, return the topic."""
+    def device_id_at(self, topic: str) -> str | None:
+        """Return the id of a device that reads the topic, or None if no device reads it."""
         if found := self._readers.get(topic):
             return found[0].device.id
-        return next((each.device.id for each in self.find_routes(topic)), topic) if self._wild else topic
+        return next((each.device.id for each in self.find_routes(topic)), None) if self._wild else None
 
     def has_events(self, topic: str) -> bool:
         """Return whether an entity that reads the topic reports events."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 
-from appliance.adapters.mqtt.budget import BURST_SECS, HEAVY_SHARE, Budget
+from appliance.adapters.mqtt.budget import BURST_SECS, HEAVY_SHARE, MAX_PARKED, Budget
 from tests.fakes.clock import VirtualClock
 from tests.fakes.rows import each_row
 
@@ -91,3 +91,16 @@ def test_while_expensive_topics_use_all_their_time_unknown_ones_wait_too() -> No
     works.clock.suspend(150 * 0.02 / HEAVY_SHARE)
     works.resume()
     assert works.done == ["q0", "q0", "n0"]
+
+
+def test_parked_messages_of_any_number_of_topics_fill_no_memory() -> None:
+    clock = VirtualClock()
+    budget = Budget(clock, lambda _: None)
+    budget.spend("heavy", 2 * BURST_SECS, 2 * BURST_SECS)
+    for number in range(MAX_PARKED + 2):
+        deque(budget.run(f"a/{number}", iter([None])), maxlen=0)
+    assert (len(budget.parked), budget.dropped) == (MAX_PARKED, 2)
+    assert "a/1" not in budget.parked and "a/2" in budget.parked
+    clock.suspend(60)
+    for _ in budget.resume():
+        budget.clear()

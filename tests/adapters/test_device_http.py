@@ -729,6 +729,16 @@ async def test_server_sent_events_arrive_until_the_stream_ends(session: DeviceSe
         assert b"accept: text/event-stream" in head.lower() and b"last-event-id: 7" in head.lower()
 
 
+async def test_a_stream_that_ends_with_its_head_has_its_events(session: DeviceSession, clock: VirtualClock) -> None:
+    for body, data in ((b"", []), (b"data: 1\n\n", ["1"])):
+        head = EVENTS.replace(b"\r\n\r\n", b"\r\nContent-Length: %d\r\n\r\n" % len(body))
+        async with (
+            RawVendor(head + body) as vendor,
+            HttpClient(session, vendor.url, clock).events("/stream", silence_secs=20) as events,
+        ):
+            assert [each.data async for each in events] == data
+
+
 async def test_a_silent_stream_ends_after_its_limit(session: DeviceSession, clock: VirtualClock) -> None:
     async with RawVendor(endlessly(EVENTS + b"data: 1\n\n", b"", pause=0.01)) as vendor:
         http = HttpClient(session, vendor.url, clock)

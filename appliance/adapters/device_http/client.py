@@ -250,7 +250,9 @@ class HttpClient:
                     raise self._refused(path, response.status)
                 if response.content_type != EVENT_STREAM:
                     raise BadAnswer(f"{self.address}{path} did not answer with an event stream")
-                assert response.connection is not None
+                if response.connection is None:  # the whole response arrived with its head
+                    yield read_events(response, self._clock, max_bytes)
+                    return
                 protocol: Any = response.connection.protocol
                 protocol.begin_messages()
                 yield read_events(response, self._clock, max_bytes, protocol.note_event)

@@ -22,6 +22,9 @@ from appliance.tasks import Tasks
 
 log = logging.getLogger("automations")
 
+_SEPARATOR = "\t"
+"""The character between two ids in a key. Ids can contain spaces, but no control characters."""
+
 
 class StoredPolicyState(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The stored part of a `PolicyState`. Instants are in milliseconds since 1970. Running executions are not
@@ -140,11 +143,11 @@ def stored_wait(began_at: int, event: Mapping[str, Any]) -> StoredWait:
 
 def wait_record_key(id_: str, device_id: str) -> str:
     """Return the key of the record with the automation's waits for the device."""
-    return f"{WAIT_PREFIX}{device_id} {id_}"
+    return f"{WAIT_PREFIX}{device_id}{_SEPARATOR}{id_}"
 
 
 def read_waits(stored: DocumentReader, on_fault: OnFault = skip) -> dict[str, dict[str, StoredWait]]:
-    """Decode the stored waits by device id and automation id, joined with a space, and by the trigger's key."""
+    """Decode the stored waits by device id and automation id, joined with a tab, and by the trigger's key."""
     return read_all(stored, WAIT_PREFIX, lambda _, value: convert(value, dict[str, StoredWait]), on_fault)
 
 
@@ -167,7 +170,7 @@ class AutomationStates:
         self._tasks = Tasks()
         self._states = read_states(storage)
         for key, waits in read_waits(storage).items():
-            device_id, _, id_ = key.partition(" ")
+            device_id, _, id_ = key.partition(_SEPARATOR)
             self.of(id_).waits[device_id] = waits
         self._switched = read_switches(storage)
         self._at_first: Mapping[str, bool] = {}

@@ -12,7 +12,7 @@ AUTOMATION_PREFIX = "automation/"
 """`automation/<id>`: the automation's state. The switch is stored separately as `toggle/<id>`."""
 
 WAIT_PREFIX = "wait/"
-"""`wait/<device id> <automation id>`: the automation's running waits for the device, by the trigger's key."""
+"""`wait/<device id><tab><automation id>`: the automation's running waits for the device, by the trigger's key."""
 
 TIMER_PREFIX = "timer/"
 """`timer/<name>`: the `StoredTimer` of `automations/timers.py`."""

@@ -371,4 +371,4 @@ async def _fire(waits: WaitWrites, document: Document, key: str) -> None:
 
 
 def _on_card(document: Document) -> set[str]:
-    return {key for _, value in document.items("wait/lamp a") for key in value}
+    return {key for _, value in document.items("wait/lamp\ta") for key in value}

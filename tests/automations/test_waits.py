@@ -81,6 +81,22 @@ async def test_a_wait_that_ended_while_the_hub_was_off_fires_with_the_first_obse
         assert it.fired == ["a"]
 
 
+async def test_a_stored_wait_belongs_to_its_device_and_automation_even_if_their_ids_contain_spaces(
+    tmp_path: Path,
+) -> None:
+    card, device_id = Card(), "desk:front lamp"
+    waiting = automation({**HOLDS, "device_id": device_id}, "evening lights")
+    async with bench(tmp_path, waiting, card=card) as it:
+        it.show(device_id, power="off")
+        it.show(device_id, power="on")
+        await it.pass_by(300)
+        stopped_at = it.clock.now()
+    async with bench(tmp_path, waiting, card=card, start=stopped_at) as it:
+        it.show(device_id, power="on")
+        await it.pass_by(301)
+        assert it.fired == ["evening lights"]
+
+
 async def test_every_device_of_a_list_room_or_group_has_its_own_wait(tmp_path: Path) -> None:
     both = {**HOLDS, "device_id": [LAMP, OTHER]}
     async with bench(tmp_path, automation(both)) as it:
@@ -204,7 +220,7 @@ async def test_waits_of_version_0_1_are_read(tmp_path: Path) -> None:
     card = Card({"automation/a": {"waits": {f"1244f9a87c448f90 {LAMP}": wait}}})
     async with bench(tmp_path, automation(HOLDS), card=card) as it:
         key = it.parts.engine._active["a"][0].key
-        assert card.values == {f"wait/{LAMP} a": {key: {"began_at": 1780315200000, "value": "on"}}}
+        assert card.values == {f"wait/{LAMP}\ta": {key: {"began_at": 1780315200000, "value": "on"}}}
 
 
 async def test_a_fired_wait_is_deleted_from_the_card_before_its_execution_acts(tmp_path: Path) -> None:
@@ -217,7 +233,7 @@ async def test_a_fired_wait_is_deleted_from_the_card_before_its_execution_acts(t
     async with bench(tmp_path, automation(HOLDS), card=card, stage=stage) as it:
         it.show(power="on")
         await it.pass_by(601)
-        assert it.fired == ["a"] and f"wait/{LAMP} a" not in stage.card_then
+        assert it.fired == ["a"] and f"wait/{LAMP}\ta" not in stage.card_then
 
 
 async def test_waits_that_end_together_are_removed_from_the_card_together(tmp_path: Path) -> None:

@@ -53,5 +53,5 @@ async def test_the_value_and_the_wait_are_one_record(tmp_path: Path, devices: li
                 continue
             opened_in += 1
             for id_ in ("each", "room"):
-                assert stored.get(f"wait/{device_id} {id_}"), (id_, record)
+                assert stored.get(f"wait/{device_id}\t{id_}"), (id_, record)
     assert opened_in

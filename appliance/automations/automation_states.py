@@ -268,8 +268,8 @@ class AutomationStates:
             await self._storage.put_many(dict.fromkeys(keys))
 
     def _store_waits(self, id_: str, device_id: str) -> None:
-        """Store the dictionary itself. If hundreds of triggers match, a copy for each of them would be slow."""
-        self._storage.put_later(wait_record_key(id_, device_id), self.of(id_).waits.get(device_id))
+        waits = self.of(id_).waits.get(device_id)
+        self._storage.put_later(wait_record_key(id_, device_id), None if waits is None else {**waits})
 
     def _store(self, id_: str, state: AutomationState, *, is_minor: bool = False) -> None:
         self._storage.put_later(AUTOMATION_PREFIX + id_, state.encode() or None, is_minor=is_minor)

@@ -127,6 +127,7 @@ class Document:
 
     def put_later(self, key: str, value: dict[str, Any] | None, *, is_minor: bool = False) -> None:
         """Write the value with the next flush if it differs from the stored value. The value None removes the key.
+        The caller must not change the value afterwards.
 
         If `is_minor` is true, the value waits for the next complete flush, or replaces an earlier value of the key
         that already waits for the next flush.

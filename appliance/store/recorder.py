@@ -11,7 +11,7 @@ import itertools
 import logging
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 from msgspec import to_builtins
@@ -51,6 +51,15 @@ memory would grow with each new section name."""
 _PREFIXES = (DEVICE_PREFIX, STATE_PREFIX)
 
 log = logging.getLogger("store")
+
+
+class _Ready(NamedTuple):
+    """A value that waits for a flush, the stored value, and the encoded change. If the stored value is the same, or
+    JSON cannot represent the value, there is no change."""
+
+    value: dict[str, Any] | None
+    stored: bytes | None
+    changes: EncodedChanges
 
 
 class Recorder:
@@ -130,20 +139,25 @@ class Recorder:
             await self._flush(is_complete=is_complete)
 
     async def _flush(self, *, is_complete: bool) -> None:
+        ready: dict[str, _Ready] = {}
+        await in_steps(self._clock, self._encode_later(ready))
         due = self._changed.take_due()
         devices = await self._encode_steadily(due)
         has_clock_record = self._trust.has_new_record()
 
         def prepare(later: Mapping[str, Any], before: EncodedChanges) -> EncodedChanges:
-            values = {key: value for key, value in later.items() if self._is_json(key, value)}
-            get = self._document.get
-            changes = {key: value for key, value in values.items() if is_changed(before.get(key, get(key)), value)}
+            get, changes = self._document.get, dict[str, bytes | None]()
+            for key, value in later.items():
+                stored, found = before.get(key, get(key)), ready.get(key)
+                if found is None or found.value is not value or found.stored is not stored:
+                    found = self._make_ready(key, value, stored)
+                changes |= found.changes
             if has_clock_record:
-                changes |= self._trust.record(self._clock.now())
+                changes |= encode_values(self._trust.record(self._clock.now()))
             if not changes and not devices:
                 return {}
             card = self._counter.count(self._trust.time_to_store())
-            return {**devices, **encode_values({**changes, CARD: to_builtins(card)})}
+            return {**devices, **changes, **encode_values({CARD: to_builtins(card)})}
 
         try:
             await self._document.flush(prepare, is_complete=is_complete)
@@ -157,6 +171,16 @@ class Recorder:
             self._changed.put(due)
             if not isinstance(error, StoreFailed):  # the document has logged the failure
                 log.error("changes cannot be recorded: %s: %s", type(error).__name__, error)
+
+    def _encode_later(self, ready: dict[str, _Ready]) -> Iterator[None]:
+        """Encode the values that wait for the flush, one per step, because tens of thousands may wait."""
+        for key, value in self._document.list_later().items():
+            ready[key] = self._make_ready(key, value, self._document.get(key))
+            yield
+
+    def _make_ready(self, key: str, value: dict[str, Any] | None, stored: bytes | None) -> _Ready:
+        is_new = self._is_json(key, value) and is_changed(stored, value)
+        return _Ready(value, stored, encode_values({key: value}) if is_new else {})
 
     async def _encode_steadily(self, due: set[str]) -> dict[str, bytes | None]:
         """Return the present records of the devices. Devices that change meanwhile are encoded again."""

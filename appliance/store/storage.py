@@ -28,7 +28,8 @@ class Storage(DocumentReader, Protocol):
         """Return the key's value as JSON, or None. Until the value changes, each call returns the same object."""
 
     def put_later(self, key: str, value: dict[str, Any] | None, *, is_minor: bool = False) -> None:
-        """Write the value with the next flush. Return at once. A minor value is written about once per hour."""
+        """Write the value with the next flush. Return at once. The caller must not change the value afterwards. A
+        minor value is written about once per hour."""
 
     async def put_many(self, changes: Mapping[str, Any]) -> None:
         """Store the values. Return after the values are durable, or raise `StoreFailed`."""

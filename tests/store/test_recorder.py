@@ -360,6 +360,28 @@ async def test_minor_values_wait_for_a_complete_flush_unless_another_value_of_th
         assert stored(document, "automation/a") == {"run": 2}, "the stop writes everything"
 
 
+async def test_values_that_change_while_a_flush_encodes_others_are_stored_in_their_newest_form(
+    tmp_path: Path,
+) -> None:
+    class Hasty(VirtualClock):
+        """A clock that lets other tasks run after each step."""
+
+        def monotonic(self) -> float:
+            self.suspend(1)
+            return super().monotonic()
+
+    async with recording(tmp_path, Hasty(LATER)) as (recorder, document):
+        for number in range(100):
+            document.put_later(f"automation/{number}", {"run": 1})
+        flushing = asyncio.ensure_future(recorder.flush())
+        for number in (0, 99):
+            await asyncio.sleep(0)
+            document.put_later(f"automation/{number}", {"run": 2})
+        assert not flushing.done()
+        await flushing
+        assert [stored(document, f"automation/{number}")["run"] for number in (0, 1, 99)] == [2, 1, 2]
+
+
 async def test_a_minor_value_survives_failed_writes_of_its_key(tmp_path: Path) -> None:
     disk = MoodyDisk(tmp_path)
     async with recording(tmp_path, VirtualClock(LATER), disk) as (recorder, document):

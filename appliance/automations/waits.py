@@ -191,14 +191,20 @@ class Waits:
         """End the trigger's first wait if it is due. Further due waits end in further calls."""
         active.wait_call = None
         first = active.waits.find_first()
-        if first is not None and first[0] <= self._clock.monotonic() and isinstance(active.trigger, DeviceTrigger):
-            self._on_wait_over(active, active.trigger, first[1])
-        self._call_at_first_end(active)
+        try:
+            if (
+                first is not None
+                and first[0] <= self._clock.monotonic()
+                and isinstance(active.trigger, DeviceTrigger)
+            ):
+                self._on_wait_over(active, active.trigger, first[1])
+        finally:
+            self._call_at_first_end(active)
 
     def _on_wait_over(self, active: ActiveTrigger, trigger: DeviceTrigger, device_id: str) -> None:
         stored = active.waits[device_id].stored
+        self.drop(active, device_id)  # first, so that a wait that fails is not due again
         removing = self._writes.remove(active.id, device_id, active.key)
-        self.drop(active, device_id)
         device = self._registry.find_device(device_id)
         is_meant = device is None or trigger.devices.include(device, self._registry)
         match = trigger.resolve(stored, device) if is_meant else None

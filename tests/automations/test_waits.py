@@ -287,6 +287,30 @@ async def test_waits_of_one_trigger_end_at_their_times_although_earlier_ones_are
         assert it.parts.due_times.find_next("a") is None and it.parts.due_times.count_waits("a") == 0
 
 
+async def test_a_wait_that_fails_at_its_end_does_not_stop_the_waits_of_other_devices(tmp_path: Path) -> None:
+    class Forgetful(Card):
+        def put_later(self, key: str, value: Any, *, is_minor: bool = False) -> None:
+            """Store nothing, so that the waits fire without a write."""
+
+    class FailingOnce(Stage):
+        has_failed = False
+
+        def has_room(self, *, is_alarm: bool) -> bool:
+            if not self.has_failed:
+                self.has_failed = True
+                raise RuntimeError("this fault is on purpose")
+            return super().has_room(is_alarm=is_alarm)
+
+    both = automation({**HOLDS, "device_id": [LAMP, OTHER]})
+    async with bench(tmp_path, both, card=Forgetful(), stage=FailingOnce()) as it:
+        it.show(OTHER, power="off")
+        it.show(LAMP, power="on")
+        await it.pass_by(1)
+        it.show(OTHER, power="on")
+        await it.pass_by(601)
+        assert [event["device_id"] for event in it.events] == [OTHER]
+
+
 def test_the_ends_of_cancelled_waits_are_removed() -> None:
     waits = RunningWaits()
     for number in range(1_000):

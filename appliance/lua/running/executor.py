@@ -156,14 +156,14 @@ class Execution:
         self.began = 0.0
         self.unended_before = 0
         self.end_because = STOPPED
-        self.refusal: Busy | None = None
+        self.refusal: str | None = None
 
     async def result(self) -> ExecutionEntry:
         """Wait until the execution has ended, and return its result. Raise `Busy` if a client started the execution,
         but the worker had no memory for it."""
         entry = await asyncio.shield(self.ended)
         if self.refusal is not None:
-            raise self.refusal
+            raise Busy(self.refusal)
         return entry
 
     def view(self, *, is_admitted: bool) -> ExecutionView:
@@ -339,8 +339,8 @@ class Executor:
         if failure is None:
             self.finish(execution, ExecutionStatus.OK, None)
         elif isinstance(failure, Busy):
-            execution.refusal = _busy(execution.request, str(failure))
-            self.finish(execution, ExecutionStatus.DROPPED, str(execution.refusal))
+            execution.refusal = str(_busy(execution.request, str(failure)))
+            self.finish(execution, ExecutionStatus.DROPPED, execution.refusal)
         elif isinstance(failure, ExecutionCancelled):
             self.finish(execution, ExecutionStatus.CANCELLED, execution.end_because)
         else:

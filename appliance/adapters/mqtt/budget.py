@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
+from appliance.adapters.mqtt.inbox import MAX_WAITING_BYTES
 from appliance.clock import Clock
 
 TOPIC_SHARE = 0.1
@@ -27,16 +29,25 @@ MAX_CHEAP_TOPICS = 20_000
 """Maximum number of topics that are known to be cheap."""
 
 
+class _Parked(NamedTuple):
+    """The remaining steps of a message, and the memory of the message in bytes."""
+
+    work: Iterator[None]
+    size: int
+
+
 class Budget:
     """Processes each message in steps. Expensive work is parked until its topic may use more time.
 
-    A newer message of a topic replaces the topic's parked work. Beyond `MAX_PARKED`, the oldest parked work is
-    discarded. `dropped` counts these messages. Messages of cheap topics never wait for expensive ones. `on_costly` is
-    called with each expensive topic that must wait, but not with a topic that waits only for others.
+    A newer message of a topic replaces the topic's parked work. Beyond `MAX_PARKED` topics or `MAX_WAITING_BYTES`,
+    the oldest parked work is discarded. `dropped` counts these messages. Messages of cheap topics never wait for
+    expensive ones. `on_costly` is called with each expensive topic that must wait, but not with a topic that waits
+    only for others.
     """
 
     def __init__(self, clock: Clock, on_costly: Callable[[str], None]) -> None:
-        self.parked: dict[str, Iterator[None]] = {}
+        self.parked: dict[str, _Parked] = {}
+        self._parked_bytes = 0
         self.dropped = 0
         self._clock = clock
         self._on_costly = on_costly
@@ -44,10 +55,10 @@ class Budget:
         self._heavy = (0.0, clock.monotonic())
         self._cheap: set[str] = set()
 
-    def run(self, topic: str, work: Iterator[None]) -> Iterator[None]:
-        """Process a message step by step, or park the remaining steps."""
+    def run(self, topic: str, work: Iterator[None], size: int) -> Iterator[None]:
+        """Process a message of this size step by step, or park the remaining steps."""
         if topic in self.parked:
-            self.parked[topic] = work
+            self._park(topic, work, size)
             self.dropped += 1
             return
         cost = 0.0
@@ -60,12 +71,23 @@ class Budget:
             if is_over:
                 return
             yield
-        if len(self.parked) >= MAX_PARKED:
-            del self.parked[next(iter(self.parked))]
-            self.dropped += 1
-        self.parked[topic] = work
+        self._park(topic, work, size)
         if topic in self._spent:
             self._on_costly(topic)
+
+    def _park(self, topic: str, work: Iterator[None], size: int) -> None:
+        """Park work in the place of the topic's earlier work, and apply the limits."""
+        earlier = self.parked.get(topic)
+        self._parked_bytes += size - (0 if earlier is None else earlier.size)
+        self.parked[topic] = _Parked(work, size)
+        while len(self.parked) > MAX_PARKED or self._parked_bytes > MAX_WAITING_BYTES:
+            self._take_parked(next(iter(self.parked)))
+            self.dropped += 1
+
+    def _take_parked(self, topic: str) -> _Parked:
+        parked = self.parked.pop(topic)
+        self._parked_bytes -= parked.size
+        return parked
 
     @property
     def is_idle(self) -> bool:
@@ -75,12 +97,14 @@ class Budget:
     def clear(self) -> None:
         """Discard the parked work without counting it, because the connection is lost."""
         self.parked.clear()
+        self._parked_bytes = 0
 
     def resume(self) -> Iterator[None]:
         """Continue parked work once its topic may use processor time again."""
         for topic in list(self.parked):
             if topic in self.parked and not self._must_wait(topic):
-                yield from self.run(topic, self.parked.pop(topic))
+                parked = self._take_parked(topic)
+                yield from self.run(topic, parked.work, parked.size)
         self._spent = {topic: spent for topic, spent in self._spent.items() if self._level(spent, TOPIC_SHARE) > 0}
         if len(self._cheap) > MAX_CHEAP_TOPICS:
             self._cheap.clear()

@@ -133,7 +133,7 @@ class MessageLoop:
             queue = self._queue_of(received.topic)
             is_config = queue == CONFIGS
             work = self._process(received, is_config=is_config)
-            yield from work if queue == UNREAD else self._budget.run(received.topic, work)
+            yield from work if queue == UNREAD else self._budget.run(received.topic, work, received.size)
             if is_config or not self.processor.knows(received.topic):
                 self._budget.forget(received.topic)  # any client can publish to any number of topics
             yield

@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Iterator
 
 from appliance.adapters.mqtt.budget import BURST_SECS, HEAVY_SHARE, MAX_PARKED, Budget
+from appliance.adapters.mqtt.inbox import MAX_WAITING_BYTES
 from tests.fakes.clock import VirtualClock
 from tests.fakes.rows import each_row
 
@@ -20,7 +21,7 @@ class Works:
         self.budget = Budget(self.clock, self.costly.append)
 
     def message(self, topic: str, text: str, steps: int = 1) -> None:
-        deque(self.budget.run(topic, self._steps(text, steps)), maxlen=0)
+        deque(self.budget.run(topic, self._steps(text, steps), 1), maxlen=0)
 
     def resume(self) -> None:
         deque(self.budget.resume(), maxlen=0)
@@ -55,7 +56,7 @@ def test_an_expensive_message_is_interrupted_and_ends_later() -> None:
             works.done.append(str(number))
             yield
 
-    deque(works.budget.run("greedy", work()), maxlen=0)
+    deque(works.budget.run("greedy", work(), 1), maxlen=0)
     assert works.done == ["0"]
     for expected in (["0", "1"], ["0", "1", "2"]):
         works.clock.suspend(3)
@@ -98,9 +99,13 @@ def test_parked_messages_of_any_number_of_topics_fill_no_memory() -> None:
     budget = Budget(clock, lambda _: None)
     budget.spend("heavy", 2 * BURST_SECS, 2 * BURST_SECS)
     for number in range(MAX_PARKED + 2):
-        deque(budget.run(f"a/{number}", iter([None])), maxlen=0)
+        deque(budget.run(f"a/{number}", iter([None]), 1), maxlen=0)
     assert (len(budget.parked), budget.dropped) == (MAX_PARKED, 2)
     assert "a/1" not in budget.parked and "a/2" in budget.parked
+    for number in range(3):
+        deque(budget.run("large", iter([None]), MAX_WAITING_BYTES - 10 + number), maxlen=0)
+    assert [*budget.parked] == [*(f"a/{number}" for number in range(MAX_PARKED - 6, MAX_PARKED + 2)), "large"]
     clock.suspend(60)
     for _ in budget.resume():
         budget.clear()
+    assert budget._parked_bytes == 0

@@ -86,10 +86,11 @@ class WorkerFrame(namedtuple("WorkerFrame", ("kind", "run", "parts"))):
 
 def encode(kind: int, run: int = 0, *parts: bytes) -> bytes:
     """Return the frame as bytes. Raise `ValueError` if the frame is longer than `MAX_FRAME_BYTES`."""
-    body = b"".join([pack(f"<{len(parts)}I", *map(len, parts)), *parts])
-    if len(body) > MAX_FRAME_BYTES:
-        raise ValueError(f"a frame of {len(body)} bytes is too long")
-    return _HEADER.pack(len(body), kind, run, len(parts)) + body
+    sizes = [len(each) for each in parts]
+    size = 4 * len(sizes) + sum(sizes)
+    if size > MAX_FRAME_BYTES:
+        raise ValueError(f"a frame of {size} bytes is too long")
+    return b"".join([_HEADER.pack(size, kind, run, len(sizes)), pack(f"<{len(sizes)}I", *sizes), *parts])
 
 
 class Decoder:

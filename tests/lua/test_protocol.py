@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from appliance.lua_worker.protocol import MAX_FRAME_BYTES, Decoder, FrameKind, WorkerFrame, encode
+from tests.fakes.memory import peak_bytes
 
 FRAMES = [
     WorkerFrame(FrameKind.STOP, 1, (b"\x03",)),
@@ -19,6 +20,11 @@ def test_frames_arrive_in_pieces(size: int) -> None:
     sent, decoder = b"".join(encode(kind, run, *parts) for kind, run, parts in FRAMES), Decoder()
     pieces = [sent[at : at + size] for at in range(0, len(sent), size)]
     assert [frame for piece in pieces for frame in decoder.feed(piece)] == FRAMES
+
+
+def test_encoding_a_frame_copies_its_parts_only_once() -> None:
+    part = bytes(1 << 22)
+    assert peak_bytes(lambda: encode(FrameKind.ANSWER, 1, part)) < 1.1 * len(part)
 
 
 def test_a_frame_is_limited() -> None:

@@ -372,7 +372,7 @@ class Worker(asyncio.BufferedProtocol):
 
     def _write(self, data: bytes) -> None:
         if self._transport is not None:
-            self._transport.write(data)
+            self._transport.write(memoryview(data))  # of bytes, the transport would copy the unsent part twice
 
     def _take(self, frame: WorkerFrame) -> None:
         kind, number, parts = frame

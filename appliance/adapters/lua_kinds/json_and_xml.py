@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from codecs import getincrementaldecoder
 from typing import Any
 from xml.etree.ElementTree import Element
 
@@ -15,6 +16,9 @@ MAX_JSON_MARKS = 500_000
 loop for too long."""
 
 _SLICE_BYTES = 1 << 18
+"""Number of bytes that are checked at once, because each check needs a copy."""
+
+_Utf8Decoder = getincrementaldecoder("utf-8")
 
 MAX_ELEMENTS, MAX_DEPTH = 10_000, 14
 """Maximum number of elements in one text, and their maximum depth. Each XML element needs two levels of JSON."""
@@ -26,13 +30,15 @@ def compact_json(body: bytes | str) -> bytes:
     The worker decodes the JSON, because decoding in the hub would block the event loop ten times as long.
     """
     text, marks = body if isinstance(body, bytes) else body.encode(errors="replace"), 0
-    for start in range(0, len(text), _SLICE_BYTES):
-        marks += sum(text.count(each, start, start + _SLICE_BYTES) for each in (b",", b"[", b"{", b"\\"))
-        if marks > MAX_JSON_MARKS:
-            raise Invalid(f"has more than {MAX_JSON_MARKS} values and escape sequences in total")
+    utf8 = _Utf8Decoder()
     try:
-        if text is body:
-            text.decode()
+        for start in range(0, len(text), _SLICE_BYTES):
+            piece = text[start : start + _SLICE_BYTES]
+            marks += sum(map(piece.count, (b",", b"[", b"{", b"\\")))
+            if marks > MAX_JSON_MARKS:
+                raise Invalid(f"has more than {MAX_JSON_MARKS} values and escape sequences in total")
+            utf8.decode(piece)
+        utf8.decode(b"", final=True)
         return msgspec.json.format(text, indent=-1)
     except (UnicodeError, msgspec.DecodeError):
         raise Invalid("is not JSON") from None

@@ -24,13 +24,14 @@ from appliance.adapters.device_http.connector import UnreadMessages, _Protocol
 from appliance.adapters.device_http.errors import HttpRefused
 from appliance.adapters.device_http.server_events import EventDecoder, ServerEvent, read_events
 from appliance.adapters.device_http.session import DeviceSession
-from appliance.adapters.device_http.web_socket import Messages
+from appliance.adapters.device_http.web_socket import LARGE_MESSAGE, Messages
 from appliance.adapters.device_json import parse_json
 from appliance.adapters.elgato_lights.simulator import LightSimulator
 from appliance.clock import Clock
 from appliance.errors import AdapterFailed, BadAnswer, Unreachable, Unreadable
 from tests.adapters.mqtt.broker import CERTIFICATE, KEY
 from tests.fakes.clock import VirtualClock
+from tests.fakes.memory import peak_bytes
 from tests.fakes.rows import each_row
 from tests.fakes.vendor import RawVendor, Speech, endlessly, resetting_after, saying
 
@@ -576,7 +577,7 @@ class Ready:
             await asyncio.sleep(0)
 
 
-TEXT, PONG = (aiohttp.WSMessage(kind, "7", None) for kind in (aiohttp.WSMsgType.TEXT, aiohttp.WSMsgType.PONG))
+TEXT, PONG = (aiohttp.WSMessage(kind, b"7", None) for kind in (aiohttp.WSMsgType.TEXT, aiohttp.WSMsgType.PONG))
 
 
 class _Pipe(asyncio.Transport):
@@ -630,6 +631,20 @@ async def test_a_stream_of_events_that_holds_the_most_bytes_is_closed() -> None:
     with pytest.raises(BadAnswer, match="held the most unread data"):
         await anext(read_events(answer, Clock(), 1 << 20, large.note_event))
     assert unread.held == 3000
+
+
+@pytest.mark.parametrize("data", [b"a", b"x" * LARGE_MESSAGE, b"x" * (LARGE_MESSAGE + 1)])
+async def test_only_small_texts_are_decoded(data: bytes) -> None:
+    """A decoded text may need four times as much memory."""
+    ready: Any = Ready([aiohttp.WSMessage(aiohttp.WSMsgType.TEXT, data, None)])
+    read = await anext(Messages("http://x", ready, Clock(), lambda body, _: body, lambda: None))
+    assert read == (data if len(data) > LARGE_MESSAGE else data.decode())
+
+
+async def test_a_small_text_that_is_not_utf_8_is_malformed() -> None:
+    ready: Any = Ready([aiohttp.WSMessage(aiohttp.WSMsgType.TEXT, b"\xff", None)])
+    with pytest.raises(BadAnswer, match="malformed"):
+        await anext(Messages("http://x", ready, Clock(), lambda body, _: body, lambda: None))
 
 
 async def test_waiting_messages_do_not_block_the_loop() -> None:
@@ -705,6 +720,12 @@ def test_an_event_stream_is_parsed_the_same_in_any_pieces(stream: bytes, events:
         decoder = EventDecoder(100)
         pieces = [stream[at : at + size] for at in range(0, len(stream), size)]
         assert [event for piece in pieces for event in decoder.feed(piece)] == events, size
+
+
+def test_decoding_an_event_copies_its_data_only_once() -> None:
+    piece, decoder = b"data: " + b"x" * (1 << 22) + b"\n\n", EventDecoder(1 << 23)
+    received = [piece[at : at + 2048] for at in range(0, len(piece), 2048)]
+    assert peak_bytes(lambda: [event for each in received for event in decoder.feed(each)]) < 2.4 * len(piece)
 
 
 @each_row("endless", [b"data: x\n", b"x", b":", b"data\r"])

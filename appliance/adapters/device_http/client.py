@@ -292,6 +292,7 @@ class HttpClient:
                         heartbeat=silence_secs,
                         autoping=False,
                         max_msg_size=max_bytes,
+                        decode_text=False,  # `Messages` decodes small texts
                     )
                 async with opened:
                     self.answers += 1

@@ -19,6 +19,7 @@ SLICE_BYTES = 2048
 LARGE_EVENT_CHARS = 1 << 20
 """If an event is longer than this, other tasks can run before the event is yielded."""
 
+_BOM = b"\xef\xbb\xbf"
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 
 
@@ -62,26 +63,28 @@ class EventDecoder:
     def _end_line(self) -> ServerEvent | None:
         line, self._line = self._line, bytearray()
         self._size += len(line)
-        if self._is_first:
-            line, self._is_first = line.removeprefix(b"\xef\xbb\xbf"), False
+        if self._is_first and line.startswith(_BOM):
+            del line[: len(_BOM)]
+        self._is_first = False
         if not line:
             return self._end()
-        self._read_field(line.decode(errors="replace"))
+        self._read_field(line)
         return None
 
     def _check(self, size: int) -> None:
         if size > self._max_bytes:
             raise BadAnswer(f"an event has more than {self._max_bytes} bytes")
 
-    def _read_field(self, line: str) -> None:
-        at = line.find(":")
+    def _read_field(self, line: bytearray) -> None:
+        at = line.find(b":")
         name = line if at < 0 else line[:at]
-        value = "" if at < 0 else line[at + 1 + line.startswith(" ", at + 1) :]  # one copy, because it may be large
-        if name == "data":
+        begin = len(line) if at < 0 else at + 1 + line.startswith(b" ", at + 1)
+        value = str(memoryview(line)[begin:], "utf-8", "replace")  # one copy, because it may be large
+        if name == b"data":
             self._data.append(value)
-        elif name == "event":
+        elif name == b"event":
             self._event = value
-        elif name == "id" and "\0" not in value:
+        elif name == b"id" and "\0" not in value:
             self._id = value
 
     def _end(self) -> ServerEvent | None:

@@ -21,7 +21,8 @@ MESSAGES_AT_ONCE = 8
 a third of a millisecond to process."""
 
 LARGE_MESSAGE = 1 << 20
-"""If a message is larger than this, in bytes or characters, other tasks can run before the message is parsed."""
+"""If a message is larger than this, in bytes, other tasks can run before the message is parsed. Such a text is parsed
+as bytes, without a copy as text."""
 
 DecodeMessage = Callable[[bytes | str, str], Any]
 """Decodes the body of a frame. The address is used in the message of a `BadAnswer`."""
@@ -38,7 +39,7 @@ class Messages(AsyncIterator[Any]):
     def __init__(
         self,
         address: str,
-        opened: aiohttp.ClientWebSocketResponse,
+        opened: aiohttp.ClientWebSocketResponse[Literal[False]],
         clock: Clock,
         parse: DecodeMessage,
         on_message: Callable[[], None],
@@ -69,7 +70,15 @@ class Messages(AsyncIterator[Any]):
         self._on_message()
         if len(frame.data) > LARGE_MESSAGE:
             await self._clock.sleep(0)
+        elif frame.type is _TEXT:
+            return self._parse(self._decode(frame.data), self._address)
         return self._parse(frame.data, self._address)
+
+    def _decode(self, text: bytes) -> str:
+        try:
+            return text.decode()
+        except UnicodeDecodeError:
+            raise BadAnswer(f"{self._address} sent a malformed or too large WebSocket message") from None
 
     async def _answer_ping(self, data: bytes) -> None:
         try:

@@ -42,28 +42,26 @@ class ClientQueue:
 
         `computing` contains the computing runs of clients. With a further run, they use this share of the worker.
         """
-        self._groups = {group: waiting for group, waiting in self._groups.items() if waiting}
-        if not self._groups or share > MAX_SHARE_OF_NEW_CLIENT:
+        if not all(self._groups.values()):
+            self._groups = {group: waiting for group, waiting in self._groups.items() if waiting}
+        if share > MAX_SHARE_OF_NEW_CLIENT:
             return deque()
         clients = Counter(run.client for run in computing)
         files = Counter(run.name for run in computing)
 
-        def order(group: tuple[str, str]) -> tuple[float, int, int, int]:
-            of_client, of_file = clients[group[0]], files[group[1]]
-            oldest, *_ = self._groups[group][0]
-            return -_max_share(of_client, of_file), of_client, of_file, oldest.number
+        def max_share(group: tuple[str, str]) -> float:
+            if group[0] not in clients:
+                return MAX_SHARE_OF_NEW_CLIENT
+            return MAX_SHARE if group[1] in files else MAX_SHARE_OF_NEW_FILE
 
-        client, name = group = min(self._groups, key=order)
-        return self._groups[group] if share <= _max_share(clients[client], files[name]) else deque()
+        def order(group: tuple[str, str]) -> tuple[float, int, int, int]:
+            oldest, *_ = self._groups[group][0]
+            return -max_share(group), clients[group[0]], files[group[1]], oldest.number
+
+        allowed = [group for group in self._groups if share <= max_share(group)]
+        return self._groups[min(allowed, key=order)] if allowed else deque()
 
     def take_all(self) -> list[Unsent]:
         taken = [each for waiting in self._groups.values() for each in waiting]
         self._groups = {}
         return taken
-
-
-def _max_share(of_client: int, of_file: int) -> float:
-    """Return the limit for a client and a file with these numbers of computing runs."""
-    if not of_client:
-        return MAX_SHARE_OF_NEW_CLIENT
-    return MAX_SHARE if of_file else MAX_SHARE_OF_NEW_FILE

@@ -38,8 +38,10 @@ from appliance.home.bus import Bus
 from appliance.home.events import CatalogReloaded
 from appliance.home.layout import Layout
 from appliance.home.registry import Registry
+from appliance.home.values import Value
 from appliance.log_buffer import MAX_LOG_BUFFER_BYTES
 from appliance.lua.running.worker import MAX_IDLE_GROWTH_BYTES
+from appliance.store.changed_devices import ChangedDevices
 from appliance.store.recorder import MAX_STOPPED_BYTES
 from tests.fakes.clock import VirtualClock
 from tests.fakes.furnished import ADAPTER, many, show
@@ -182,6 +184,22 @@ def test_objects_from_before_and_after_malloc_are_freed_and_enlarged() -> None:
         each.extend(range(100))
         each[:] = each[:3]
     assert before == after and sum(map(len, before)) == 3000
+
+
+def test_many_removed_devices_leave_no_large_sets_of_changes() -> None:
+    registry, changed = Registry(Bus(), VirtualClock()), ChangedDevices()
+    show(registry, *many(1))
+    (device,) = registry.list_devices()
+    values: dict[str, Value] = {"temperature": {"value": 20, "unit": "°C"}}
+    for number in range(10_000):
+        state = "offline" if number % 2 else "online"
+        known = replace(device, id=f"{number}", attributes={**values, "state": state})
+        changed.note_change(known, ["temperature"])
+    for number in range(10_000):
+        changed.note_removal(f"{number}", is_deleted=True)
+    changed.take_due()
+    changed.note_flush()
+    assert all(sys.getsizeof(each) < 1_000 for each in vars(changed).values())
 
 
 def test_names_of_attributes_are_freed_when_memory_is_returned() -> None:

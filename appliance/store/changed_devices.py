@@ -83,6 +83,8 @@ class ChangedDevices:
     def note_flush(self) -> None:
         """Note that the last flush is stored. Devices that were removed during the flush wait for the next flush."""
         self._removed &= self._due
+        # a set shrinks only when it is copied
+        self._has_numbers, self._offline = set(self._has_numbers), set(self._offline)
 
     def discard(self, device_ids: set[str]) -> None:
         self._due -= device_ids

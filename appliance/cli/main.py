@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import importlib
 import importlib.machinery
 import logging
@@ -62,12 +63,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except PermissionError as error:
         return _deny(error.filename, is_root=is_root)
     except Exception as error:
-        if isinstance(error, FileNotFoundError) and error.filename is None:  # errors of os.getcwd() name no file
-            return _fail("the working directory was deleted; change to another one (cd)", os.EX_NOINPUT)
-        if isinstance(error, OSError) and error.filename is not None:
-            return _fail(f"{error.filename}: {error.strerror}", os.EX_IOERR)
+        if isinstance(error, OSError) and (failed := _describe(error)) is not None:
+            return _fail(failed, failed.exit_code)
         logging.getLogger("lares").error("an internal error; please report it", exc_info=error)
         return _fail(f"failed unexpectedly: {type(error).__name__}: {error}", os.EX_SOFTWARE)
+
+
+def _describe(error: OSError) -> StartFailed | None:
+    """Return a sentence for the error, or None if it is an internal error."""
+    if isinstance(error, FileNotFoundError) and error.filename is None:  # errors of os.getcwd() name no file
+        return StartFailed("the working directory was deleted; change to another one (cd)", os.EX_NOINPUT)
+    if error.errno in (errno.EMFILE, errno.ENFILE):
+        remedy = "raise the limit with `ulimit -n`, or with LimitNOFILE= in a systemd service"
+        return StartFailed(f"the limit of open files is too low; {remedy}", os.EX_IOERR)
+    if error.filename is not None:
+        return StartFailed(f"{error.filename}: {error.strerror}", os.EX_IOERR)
+    return None
 
 
 def _deny(path: str | os.PathLike[str] | None, *, is_root: bool) -> int:

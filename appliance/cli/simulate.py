@@ -31,6 +31,7 @@ from appliance.errors import Fault, Invalid, StartFailed
 from appliance.lua.files.folder import Contents, folder_of
 from appliance.store.storage import DocumentSnapshot
 from appliance.tables.checks import nearest, suggest
+from appliance.tables.plain_files import read_at_most
 
 MAX_EVENTS_BYTES = 16 << 20
 
@@ -78,7 +79,7 @@ def _errors_only(*names: str) -> Iterator[None]:
 def _read(name: str) -> str:
     try:
         with reading(name), as_owner(Path(name)), Path(name).open("rb") as stream:
-            data = stream.read(MAX_EVENTS_BYTES + 1)
+            data = read_at_most(stream, MAX_EVENTS_BYTES + 1)
         if len(data) > MAX_EVENTS_BYTES:
             raise StartFailed(f"{name} is larger than {MAX_EVENTS_BYTES >> 20} MiB", os.EX_DATAERR)
         return data.decode()

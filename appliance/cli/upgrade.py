@@ -26,6 +26,7 @@ from appliance.cli.terminal import say, write
 from appliance.errors import StartFailed
 from appliance.store.disk import Disk, for_its_user, reason_of, write_file
 from appliance.store.lock import holder_of
+from appliance.tables.plain_files import read_at_most
 
 INSTALLED = Path("/opt/lares/lares.pyz")
 """The path of the installed file. Only `install.sh` may replace this file, because the script also writes the
@@ -103,7 +104,7 @@ def _read_verified(file: Path) -> bytes:
     complete lares.pyz."""
     with reading():
         with open_named(file) as stream:
-            data = stream.read(MAX_FILE_BYTES)
+            data = read_at_most(stream, MAX_FILE_BYTES)
         stated, checksum_file = None, file.with_name(f"{file.name}.sha256")
         if checksum_file.exists():
             with open_named(checksum_file) as stream:
@@ -133,7 +134,7 @@ def _read_previous(previous: Path) -> bytes:
     if not os.path.lexists(previous):
         raise StartFailed(f"there is no previous version {previous}", os.EX_NOINPUT)
     with reading(), open_named(previous) as stream:
-        data = stream.read(MAX_FILE_BYTES)
+        data = read_at_most(stream, MAX_FILE_BYTES)
     if not _is_intact_old_version(data) and not _has_digest(data):
         message = "is damaged, or not a lares.pyz; install a version with `lares upgrade FILE`"
         raise StartFailed(f"{previous} {message}; nothing was changed", os.EX_DATAERR)

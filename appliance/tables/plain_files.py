@@ -6,6 +6,7 @@ import errno
 import os
 import stat
 from pathlib import Path
+from typing import IO
 
 MAX_SECRET_BYTES = 64 << 10
 """Maximum size of a file with a password, a token, or a key."""
@@ -23,8 +24,16 @@ def read_plain(path: Path, max_bytes: int | None = None) -> bytes:
             raise OSError(errno.EINVAL, "it is not a regular file", str(path))
         if max_bytes is None:
             return stream.read()
-        data = stream.read(max_bytes + 1) if size <= max_bytes else b""
+        data = read_at_most(stream, max_bytes + 1) if size <= max_bytes else b""
     if size > max_bytes or len(data) > max_bytes:
         shown = f"{max_bytes >> 20} MiB" if max_bytes >= 1 << 20 else f"{max_bytes >> 10} KiB"
         raise OSError(errno.EFBIG, f"it is larger than {shown}", str(path))
     return data
+
+
+def read_at_most(stream: IO[bytes], max_bytes: int) -> bytes:
+    """Return the rest of the file, at most `max_bytes`. Allocate no more memory than the file needs, unless the file
+    grows at the same time."""
+    size = os.fstat(stream.fileno()).st_size
+    data = stream.read(min(size + 1, max_bytes))
+    return data if len(data) <= size else data + stream.read(max_bytes - len(data))

@@ -17,6 +17,7 @@ from appliance.cli import single_file
 from appliance.cli.main import main
 from tests.cli.commands import WITH_KEY, lares, until
 from tests.cli.homes import furnish
+from tests.fakes.process import configure, spawn
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -109,6 +110,17 @@ def test_sigterm_ends_the_start_while_an_endless_file_loads(tmp_path: Path, opti
         running.says("starts")
         until((tmp_path / "data" / "lock").exists, "the start of the store")
         assert "crash" not in running.stop().err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("limit", [7, 10])
+def test_too_few_open_files_are_reported_in_one_sentence(tmp_path: Path, limit: int) -> None:
+    configure(tmp_path)
+    with spawn(tmp_path, tmp_path / "log", max_files=limit) as started:
+        code = started.wait(60)
+    log = (tmp_path / "log").read_text()
+    assert code == os.EX_IOERR and "Traceback" not in log
+    assert "\nlares: the limit of open files is too low; raise the limit with `ulimit -n`" in log
 
 
 @pytest.mark.slow

@@ -100,7 +100,7 @@ find_python() {
 }
 
 # Print the path of a Python that can run commands without Lares.
-any_python() {
+find_any_python() {
 	for name in $PYTHONS; do
 		! command -v "$name" || return 0
 	done
@@ -111,7 +111,7 @@ any_python() {
 lock() {
 	if [ -z "$IS_LOCKED" ]; then
 		exec 9<"$HOME_DIR"
-		"$(any_python)" -I -c 'import fcntl; fcntl.flock(9, fcntl.LOCK_EX | fcntl.LOCK_NB)' 2>/dev/null ||
+		"$(find_any_python)" -I -c 'import fcntl; fcntl.flock(9, fcntl.LOCK_EX | fcntl.LOCK_NB)' 2>/dev/null ||
 			fail 75 "another upgrade in $HOME_DIR is in progress; wait until it has ended"
 		IS_LOCKED=yes
 	fi
@@ -374,7 +374,7 @@ install() {
 rollback() {
 	[ -f "$PREVIOUS" ] || [ -f "$OLDER" ] || fail 66 "there is no previous version"
 	scratch
-	[ -n "$(any_python)" ] || fail 69 "$MISSING"
+	[ -n "$(find_any_python)" ] || fail 69 "$MISSING"
 	lock
 	settle_older
 	find_python "$PREVIOUS"

@@ -57,12 +57,12 @@ async def describe_file(catalog: Catalog[Any], file: LoadedFile[Any]) -> list[st
 
 
 def _decision(hub: Hub, entry: ExecutionEntry) -> Decision:
-    because = (entry.trigger_payload or {}).get("type")
+    event = entry.trigger_payload or {}
+    because, device_id = event.get("type"), event.get("device_id")
     trigger = "" if because is None else f" ({because})"
     at = timestamp(entry.executed_at)
     if entry.status in (ExecutionStatus.SKIPPED, ExecutionStatus.DROPPED):
-        device_id = (entry.trigger_payload or {}).get("device_id")
-        if entry.status is ExecutionStatus.DROPPED and device_id is not None:
+        if entry.status is ExecutionStatus.DROPPED and because is not None and device_id is not None:
             trigger = f" ({because} of {device_id})"
         return Decision(at, f"did not run{trigger}: {entry.error}")
     others = [each for each in entry.warnings if each.partition(": ")[2] not in (entry.error or "")]

@@ -18,7 +18,9 @@ ROOT = Path(__file__).parent.parent
 FILES = sorted((ROOT / "appliance").rglob("*.py"))
 
 LAYERS = {
-    **dict.fromkeys(("errors", "clock", "log_limit", "loop_lag", "version", "byte_budget", "shortening"), 1),
+    **dict.fromkeys(
+        ("errors", "clock", "log_limit", "loop_lag", "version", "program_folder", "byte_budget", "shortening"), 1
+    ),
     **dict.fromkeys(("computing", "event_loop", "allocator", "imports", "log_buffer", "tables", "tasks"), 2),
     **dict.fromkeys(("home", "home_locale"), 3),
     **dict.fromkeys(("settings", "store"), 4),

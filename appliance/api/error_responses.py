@@ -15,12 +15,14 @@ from appliance.api.error_codes import CODES, SANIC_CODES, status_of
 from appliance.api.responses import json_response
 from appliance.api.schemas import FILE_FAULT
 from appliance.history.execution_history import ExecutionEntry, ExecutionStatus
+from appliance.program_folder import describe_missing_program
 
 log = logging.getLogger("api")
 
 
 def response_status(error: Exception) -> int:
     """Return the HTTP status of the response to the error. The status of an unexpected error is 500."""
+    error = _explain(error)
     if isinstance(error, errors.LaresError):
         return status_of(error)
     return error.status_code if isinstance(error, SanicException) and error.status_code in SANIC_CODES else 500
@@ -32,6 +34,7 @@ def error_response(request: Request, error: Exception) -> HTTPResponse:
 
     The response to an unexpected error is 500 with a fixed sentence; the log contains the message and the traceback.
     """
+    error = _explain(error)
     status = response_status(error)
     if isinstance(error, errors.LaresError) and status != 500:
         faults = error.faults if isinstance(error, errors.InvalidFile) else ()
@@ -41,6 +44,14 @@ def error_response(request: Request, error: Exception) -> HTTPResponse:
         return _response(status, _sentence(error), SANIC_CODES[status], error.headers)
     log.error("%s %s failed: %s: %s", request.method, request.path, type(error).__name__, error, exc_info=error)
     return _response(500, "the hub failed to answer; see its log", "internal")
+
+
+def _explain(error: Exception) -> Exception:
+    """Return `NotReady` if a file or module cannot be loaded because the program's folder is missing, otherwise the
+    given error."""
+    if isinstance(error, OSError | ImportError) and (fault := describe_missing_program()):
+        return errors.NotReady(fault)
+    return error
 
 
 def error_body(message: str, code: str, **more: Any) -> dict[str, Any]:

@@ -69,8 +69,8 @@ class Note(Struct, frozen=True):
 
 async def list_kind_forms(files: KindFiles) -> list[KindForm]:
     """Return all kinds that are available for sections, sorted by name."""
-    definitions, faults = await files.read_all()
     forms = [_form_of_python(name) for name in KINDS]
+    definitions, faults = await files.read_all()
     forms += [_form_of_lua(name, each) for name, each in definitions.items()]
     forms += [
         KindForm(name=name, title=name, is_lua=True, fault=str(each[0]))

@@ -16,8 +16,9 @@ from pathlib import Path
 from msgspec.structs import asdict
 
 from appliance.api.simulation import SimulationRequest, SimulationResult
-from appliance.errors import Busy, Fault, Invalid, InvalidFile
+from appliance.errors import Busy, Fault, Invalid, InvalidFile, NotReady
 from appliance.lua.running.worker_process import list_import_path
+from appliance.program_folder import describe_missing_program
 
 MAX_PROCESS_SECS = 30.0
 """The time limit of a simulation's process, including the process's start on a slow machine."""
@@ -45,7 +46,7 @@ class HubSimulations:
 
     async def simulate(self, asked: SimulationRequest, stored: Mapping[str, bytes]) -> SimulationResult:
         """Simulate the home with these stored values, and return the result's lines. Raise `Invalid`,
-        `InvalidFile`, or `Busy` on failure."""
+        `InvalidFile`, `NotReady`, or `Busy` on failure."""
         if self._waiting >= MAX_WAITING:
             raise Busy("too many simulations are waiting; try again later")
         self._waiting += 1
@@ -83,8 +84,10 @@ async def _run_process(given: bytes) -> bytes:
 
 
 def _read(output: bytes) -> SimulationResult:
-    """Decode the output of `process`. Raise `Invalid` or `InvalidFile` on failure."""
+    """Decode the output of `process`. Raise `Invalid`, `InvalidFile`, or `NotReady` on failure."""
     if not output:
+        if fault := describe_missing_program():
+            raise NotReady(fault)
         raise Invalid("the simulation ended unexpectedly, perhaps for lack of memory; simulate fewer hours")
     lines, until, is_complete, refusal = marshal.loads(output)  # noqa: S302 - from the hub's own process
     if refusal is not None:

@@ -13,10 +13,10 @@ from threading import Lock
 from typing import BinaryIO
 from zoneinfo import ZoneInfo
 
-import appliance
 from appliance.home_locale import find_zone, load_zone
 from appliance.lua.running.run_limits import RunLimits
 from appliance.lua_worker.protocol import Decoder
+from appliance.program_folder import PROGRAM_FOLDER, describe_missing_program
 
 _START = """
 import sys
@@ -78,7 +78,7 @@ class WorkerProcess:
             if self._stat is not None:
                 self._stat.close()
         if code >= 0:
-            return f"exit code {code}"
+            return describe_missing_program() or f"exit code {code}"
         name = signal.Signals(-code).name
         return f"{name}, perhaps for lack of memory" if -code == signal.SIGKILL else name
 
@@ -108,7 +108,7 @@ def _arguments(limits: RunLimits, zone: ZoneInfo) -> list[str]:
 
 def list_import_path() -> list[str]:
     """Return `sys.path` for a process that imports the same packages as this process."""
-    return [str(Path(appliance.__file__).parents[1]), *(each for each in sys.path if Path(each).is_absolute())]
+    return [str(PROGRAM_FOLDER.parent), *(each for each in sys.path if Path(each).is_absolute())]
 
 
 def probe_confinement() -> str:
@@ -119,7 +119,7 @@ def probe_confinement() -> str:
         process.socket.settimeout(PROBE_SECS)
         frames = Decoder().feed(process.socket.recv(1 << 16))
         if not frames:
-            raise OSError("the Lua worker ended while it was starting")
+            raise OSError(f"the Lua worker ended while it was starting ({process.wait()})")
         return frames[0].parts[0].decode()
     finally:
         process.socket.close()

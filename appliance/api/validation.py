@@ -43,13 +43,17 @@ def body_check(title: str, fields: RequestFields) -> Check:
 def parse(fields: RequestFields, raw: Any) -> dict[str, Any]:
     """Return the checked fields of the object. Missing optional fields are None. Raise `Invalid` for the first wrong
     field."""
-    if not isinstance(raw, dict):
-        raise MalformedRequest(f"the body must be a JSON object, not {format_value(raw)}")
-    table = Table(raw, Findings())
+    table = Table(_require_object(raw), Findings())
     values = table.read(fields)
     for fault in table.findings.faults:
         raise MalformedRequest(str(fault)) if fault.is_missing else Invalid(str(fault))
     return values
+
+
+def _require_object(raw: Any) -> dict[str, Any]:
+    if not isinstance(raw, dict):
+        raise MalformedRequest(f"the body must be a JSON object, not {format_value(raw)}")
+    return raw
 
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -130,5 +134,8 @@ def _table(value: Any) -> dict[str, Any]:
 boolean = Check(schema=BOOLEAN, run=checks.boolean)
 text = Check(schema=TEXT, run=checks.string)
 table = Check(schema=OBJECT, run=_table)
+any_object_body = Check(schema=OBJECT, run=lambda raw: table(_require_object(raw)))
+"""A request's body: an object with any fields."""
+
 any_text = Check(schema=TEXT, run=lambda value: value)
 """Any value of a query parameter, which is always a string."""

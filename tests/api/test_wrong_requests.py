@@ -77,6 +77,8 @@ def bodies() -> Iterator[Row]:
     for path in ALL_WITH_BODY:
         yield from (("POST", path, body, *REQUEST, message) for body, message in BODIES)
         yield "POST", path, LARGE, *TOO_LARGE, LARGER
+    for body, message in BODIES[-3:]:
+        yield "POST", "/adapters/elgato_lights/operations/x", body, *REQUEST, message
     yield "POST", "/rooms", b"\xef\xbb\xbf{}", *REQUEST, "id is missing"
     yield "POST", "/rooms", b'{"id": 1' + b"0" * 60_000 + b"}", 400, "", ""
 

@@ -8,7 +8,7 @@ from appliance.adapters.network_search.search import DEFAULT_SEARCH_SECS, MAX_SE
 from appliance.api import schemas
 from appliance.api.roles import Role
 from appliance.api.route import ApiResource, Call, route
-from appliance.api.validation import table, whole_number
+from appliance.api.validation import any_object_body, whole_number
 from appliance.errors import Unsupported
 from appliance.tables.checks import format_value
 from appliance.tables.fields import Field
@@ -45,7 +45,7 @@ class AdaptersApi(ApiResource):
         Role.ADMIN,
         _RESULT,
         statuses=(200, 501, 503),
-        body=table,
+        body=any_object_body,
         body_optional=True,
     )
     async def run_operation(self, call: Call, name: str, operation: str) -> object:

@@ -9,11 +9,10 @@ import orjson
 from appliance.api.limits import MAX_PREFERENCES_BYTES
 from appliance.api.roles import Role
 from appliance.api.route import ApiResource, Call, route
-from appliance.api.validation import table
-from appliance.errors import MalformedRequest, TooLarge
+from appliance.api.validation import any_object_body
+from appliance.errors import TooLarge
 from appliance.store.document import Document
 from appliance.store.record_keys import PREFERENCES_PREFIX
-from appliance.tables.checks import format_value
 from appliance.tables.json_schema import OBJECT, Check
 
 
@@ -26,9 +25,7 @@ def read_preferences(document: Document, key_id: str) -> dict[str, Any]:
 
 def check_preferences(raw: Any) -> dict[str, Any]:
     """Return the preferences. Raise `MalformedRequest`, `Invalid`, or `TooLarge` if the preferences are invalid."""
-    if not isinstance(raw, dict):
-        raise MalformedRequest(f"the body must be a JSON object, not {format_value(raw)}")
-    checked: dict[str, Any] = table(raw)
+    checked: dict[str, Any] = any_object_body(raw)
     if (size := len(orjson.dumps(checked))) > MAX_PREFERENCES_BYTES:
         raise TooLarge(f"preferences can have at most {MAX_PREFERENCES_BYTES} bytes, not {size}; nothing was changed")
     return checked

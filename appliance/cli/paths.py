@@ -145,6 +145,12 @@ def make_data_dir(folder: Path) -> None:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except PermissionError:
         raise for_its_user(folder) from None
+    except FileExistsError as error:
+        raise StartFailed(
+            f"cannot create the data directory {folder}: {error.filename} is not a directory; rename it, or name "
+            "another folder",
+            os.EX_CANTCREAT,
+        ) from None
     except OSError as error:
         raise StartFailed(f"cannot create the data directory {folder}: {error.strerror}", os.EX_CANTCREAT) from None
     is_read_only = os.statvfs(folder).f_flag & os.ST_RDONLY

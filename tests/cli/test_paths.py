@@ -159,12 +159,21 @@ class TestDataDirectory:
         make_data_dir(tmp_path / "data")
         assert stat.S_IMODE((tmp_path / "data").stat().st_mode) == 0o750
 
-    @pytest.mark.parametrize(("path", "why"), [("file", "File exists"), ("file/data", "Not a directory")])
+    @pytest.mark.parametrize(
+        ("path", "why"),
+        [
+            ("file", "{}/file is not a directory; rename it, or name another folder"),
+            ("link/data", "{}/link is not a directory; rename it, or name another folder"),
+            ("file/data", "Not a directory"),
+        ],
+    )
     def test_a_data_directory_that_cannot_be_made_ends_the_start(self, tmp_path: Path, path: str, why: str) -> None:
         (tmp_path / "file").write_text("")
+        (tmp_path / "link").symlink_to(tmp_path / "missing")
         with pytest.raises(StartFailed) as failed:
             make_data_dir(tmp_path / path)
-        assert str(failed.value) == f"cannot create the data directory {tmp_path / path}: {why}"
+        shown = why.format(tmp_path)
+        assert str(failed.value) == f"cannot create the data directory {tmp_path / path}: {shown}"
         assert failed.value.exit_code == 73
 
     @pytest.mark.skipif(os.geteuid() == 0, reason="root may do everything")

@@ -342,6 +342,8 @@ def _decode_state(state: bytes, store_format: int) -> dict[str, Any]:
         check_totals(values)
     except Invalid as error:
         raise _Refused(f"contains {error}") from None
+    except ValueError:
+        raise _Refused(f"contains an invalid {STATE_FILE}") from None
     return values
 
 

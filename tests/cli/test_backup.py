@@ -522,9 +522,6 @@ HOSTILE: dict[str, Callable[[Path], Path]] = {
     "page is a list": lambda file: pack(file, {**entries(), archive.MANIFEST_FILE: b"[]"}),
     "page is not JSON": lambda file: pack(file, {**entries(), archive.MANIFEST_FILE: b"{"}),
     "page is deep": lambda file: pack(file, {**entries(), archive.MANIFEST_FILE: b"[" * 100_000}),
-    "state is a list": lambda file: pack(file, entries(state=[])),
-    "state is a number": lambda file: pack(file, entries(state=5)),
-    "state is not JSON": lambda file: pack(file, {**entries(), archive.STATE_FILE: b"\xff"}),
     "file and folder": lambda file: pack(file, {**entries(), "config/a": b"", "config/a/b": b""}),
     "larger than all memory": lambda file: _sparse(file, 4 << 40),
 }
@@ -538,6 +535,7 @@ TOO_MANY = "contains more than 10,000 files and folders"
 FOREIGN = "contains a file that is not part of a backup"
 SPECIAL = "contains a link or a special file (config/x)"
 RECORD = "contains an invalid record"
+STATE = "contains an invalid state.json; nothing"
 LAMP, LAMP_STATE = "device/lamp:light:0", "state/lamp:light:0"
 ESCAPES = "a\x1b]0;PWN\x07"
 KEY_RECORD = {"label": "x", "role": "read", "hash": "x", "created_at": "2026-01-01T00:00:00.000Z"}
@@ -608,6 +606,13 @@ def _add_huge_header(tar: tarfile.TarFile) -> None:
 
 
 REFUSED: dict[str, tuple[Callable[[Path], Path], str]] = {
+    "state is a list": (lambda file: pack(file, entries(state=[])), STATE),
+    "state is a number": (lambda file: pack(file, entries(state=5)), STATE),
+    "state is not JSON": (lambda file: pack(file, {**entries(), archive.STATE_FILE: b"\xff"}), STATE),
+    "a value of the state is not JSON": (
+        lambda file: pack(file, {**entries(), archive.STATE_FILE: b'{"variable/x": tru}'}),
+        STATE,
+    ),
     "deep": (lambda file: pack(file, {**entries(), f"config/{'a/' * 2000}b.lua": b""}), TOO_DEEP),
     "long": (lambda file: pack(file, {**entries(), f"config/{'x' * 300}": b""}), TOO_DEEP),
     "up and away": (

@@ -225,7 +225,8 @@ async def test_an_unsaved_text_is_tested_with_a_recording(home: App, file: Path)
     assert (refused.status, refused.json["code"]) == (400, "invalid_file"), refused.json
     refused = await home.post("/files/sections/fresh/try", asked | {"text": "while true do end"})
     assert (
-        "2 s of processor time without waiting and was stopped (the limit of a kind in Lua)" in refused.json["error"]
+        "2 s of processor time without waiting and was stopped (the limit of a kind in Lua; correct the file"
+        in refused.json["error"]
     ), refused.json
     refused = await home.post("/files/sections/fresh/try", asked | {"values": {}})
     assert "city is missing" in refused.json["error"], refused.json

@@ -169,8 +169,10 @@ def _check_replaced(file: Path) -> None:
     """Raise `StartFailed` if the backup would replace a file other than an earlier backup or an empty file."""
     if not file.is_file() or file.is_symlink():
         return  # `write_named` rejects other kinds of files
-    with reading():
+    try:
         is_replaceable = file.stat().st_size == 0 or begins_like_archive(file)
+    except OSError:  # for example, a file of another user with several hard links
+        is_replaceable = False
     if not is_replaceable:
         raise StartFailed(f"{file} exists already and is not a backup; choose another path", os.EX_CANTCREAT)
 

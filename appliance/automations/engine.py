@@ -35,6 +35,9 @@ after another, and other tasks run in between."""
 
 log = logging.getLogger("automations")
 
+_Undispatched = deque[tuple[Iterator[ActiveTrigger], events.Event]]
+"""The events to dispatch, with their remaining triggers. An entry per trigger would need much memory."""
+
 _KINDS: tuple[type[events.Event], ...] = (
     events.AttributesFirstReported,
     events.DeviceStateChanged,
@@ -74,8 +77,8 @@ class Engine:
         self._is_armed = False
         self._first_reports: dict[str, frozenset[str]] = {}
         self._arming = asyncio.Lock()
-        self._undispatched: deque[tuple[Iterator[ActiveTrigger], events.Event]] = deque()
-        """The events to dispatch, with their remaining triggers. An entry per trigger would need much memory."""
+        self._undispatched: _Undispatched = deque()
+        self._undispatched_alarms: _Undispatched = deque()
         self._tasks = Tasks()
 
     async def __aenter__(self) -> Engine:
@@ -237,14 +240,22 @@ class Engine:
             for active in self._waits.of(event.device_id):
                 (self._waits.drop if event.is_kept else self._waits.end)(active, event.device_id)
         found = self._index.of(event, self._waits)
-        if len(found) > MAX_DISPATCHED_AT_ONCE or self._undispatched:
-            if found and not self._undispatched:
+        is_waiting = bool(self._undispatched or self._undispatched_alarms)
+        if found and (is_waiting or len(found) > MAX_DISPATCHED_AT_ONCE):
+            if not is_waiting:
                 self._tasks.start(self._dispatch_later(), "dispatch of events")
-            if found:
-                self._undispatched.append((iter(tuple(found)), event))
+            self._append_undispatched(found, event)
             return
         for active in found:
             self._dispatch_safely(active, event)
+
+    def _append_undispatched(self, found: Collection[ActiveTrigger], event: events.Event) -> None:
+        """Dispatch the event later to these triggers. Triggers for its alarms overtake all others."""
+        if alarms := _alarms_of(event):
+            urgent = [each for each in found if _attribute_of(each) in alarms]
+            found = [each for each in found if _attribute_of(each) not in alarms]
+            self._undispatched_alarms.append((iter(urgent), event))
+        self._undispatched.append((iter(tuple(found)), event))
 
     def _catch_up(self) -> Iterator[None]:
         """Resume the waits of devices that reported in safe mode, and repeat the changes, one device per step."""
@@ -269,14 +280,15 @@ class Engine:
         await in_steps(self._environment.clock, self._dispatch_waiting())
 
     def _dispatch_waiting(self) -> Iterator[None]:
-        """Dispatch the waiting events in order, one trigger per step."""
-        while self._undispatched:
-            found, event = self._undispatched[0]
-            for active in found:
-                if not active.is_stopped:
-                    self._dispatch_safely(active, event)
-                yield
-            self._undispatched.popleft()
+        """Dispatch the waiting events, alarms first, each queue in order, one trigger per step."""
+        while queue := self._undispatched_alarms or self._undispatched:
+            found, event = queue[0]
+            if (active := next(found, None)) is None:
+                queue.popleft()
+                continue
+            if not active.is_stopped:
+                self._dispatch_safely(active, event)
+            yield
 
     def _dispatch_safely(self, active: ActiveTrigger, event: events.Event) -> None:
         try:
@@ -308,6 +320,17 @@ def _repetition(device: Device, attributes: frozenset[str]) -> events.DeviceStat
     return events.DeviceStateChanged(
         device=device, previous=device, changed=attributes, baseline=attributes, doubtful=attributes
     )
+
+
+def _alarms_of(event: events.Event) -> frozenset[str]:
+    """Return the changed alarm attributes."""
+    if not isinstance(event, events.DeviceStateChanged):
+        return frozenset()
+    return frozenset(each for each in event.changed if event.device.is_alarm(each))
+
+
+def _attribute_of(active: ActiveTrigger) -> str | None:
+    return active.trigger.attribute if isinstance(active.trigger, DeviceTrigger) else None
 
 
 def _waiting_trigger(active: ActiveTrigger) -> DeviceTrigger | None:

@@ -4,6 +4,7 @@ restart."""
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
@@ -360,6 +361,34 @@ async def test_an_event_that_matches_hundreds_of_triggers_fires_all(tmp_path: Pa
         await it.drain()
         found = [str((entry.trigger_payload or {})["trigger_id"]) for entry in it.entries("many")]
         assert sorted(found, key=int) == [str(number) for number in range(count)] and len(it.entries("one")) == 1
+
+
+async def test_alarms_overtake_earlier_events_that_wait_for_their_dispatch(tmp_path: Path) -> None:
+    """Otherwise, an alarm would begin only after thousands of other automations."""
+    power = {"type": "device_state_change", "device_id": "*", "attribute": "power"}
+    smoke = {"type": "device_state_change", "device_id": LAMP, "attribute": "smoke"}
+    others = [automation(power, f"other{number}") for number in range(3 * MAX_DISPATCHED_AT_ONCE)]
+    async with bench(tmp_path, *others, automation(smoke, "smoke"), automation(power, "z")) as it:
+        it.show(smoke=False)
+        for values in ({"power": "on"}, {"power": "off", "smoke": True}, {"power": "on"}, {"smoke": False}):
+            it.show(**values)
+        await it.drain()
+        assert it.fired[:2] == ["smoke", "smoke"]
+        assert [event["value"] for event in it.events[:2]] == [True, False], "alarms keep their order"
+        assert Counter(it.fired) == {"smoke": 2, "z": 3, **{each["id"]: 3 for each in others}}
+        assert [event["value"] for event in it.events[2:]] == ["on"] * 97 + ["off"] * 97 + ["on"] * 97
+
+
+async def test_a_wait_of_an_alarm_overtakes_events_and_ends_in_order(tmp_path: Path) -> None:
+    power = {"type": "device_state_change", "device_id": "*", "attribute": "power"}
+    smoke = {"type": "device_state_change", "device_id": "*", "attribute": "smoke", "equals": True}
+    others = [automation(power, f"other{number}") for number in range(3 * MAX_DISPATCHED_AT_ONCE)]
+    async with bench(tmp_path, *others, automation({**smoke, "duration_secs": 60}, "smoke")) as it:
+        it.show(power="on", smoke=True)
+        it.show(power="off", smoke=False)
+        it.show(OTHER, power="on", smoke=True)
+        await it.pass_by(60)
+        assert [play.event["device_id"] for play in it.stage.plays if play.name == "smoke"] == [OTHER]
 
 
 @pytest.mark.parametrize(

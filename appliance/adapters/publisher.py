@@ -15,7 +15,9 @@ from appliance.home.model import Device, Observation, Report
 from appliance.home.registry import Registry
 from appliance.home.values import Value
 
-MAX_OBSERVATIONS_AT_ONCE = 5
+MAX_OBSERVATIONS_AT_ONCE, MAX_ATTRIBUTES_AT_ONCE = 5, 200
+"""Maximum numbers of devices, and of their attributes, that are published in one part of a report. A device with more
+attributes is a part of its own."""
 
 
 class Publisher(HealthPublisher):
@@ -72,14 +74,18 @@ class Publisher(HealthPublisher):
             pass
 
     def report_parts(self, report: Report, reading: PollReading | None = None) -> Iterator[None]:
-        """Publish like `report`, in parts of `MAX_OBSERVATIONS_AT_ONCE`. Between two parts, other tasks can run. If
-        the observations come from a poll, pass the poll's `reading`."""
-        seen, size = report.observations, MAX_OBSERVATIONS_AT_ONCE
-        last = max(len(seen) - 1, 0) // size * size
-        for at in range(0, last, size):
-            self._publish_part(seen[at : at + size], reading)
-            yield
-        self._publish_part(seen[last:], reading)
+        """Publish like `report`, in parts. Between two parts, other tasks can run. If the observations come from a
+        poll, pass the poll's `reading`."""
+        part: list[Observation] = []
+        attributes = 0
+        for each in report.observations:
+            attributes += len(each.attributes)
+            if part and (len(part) == MAX_OBSERVATIONS_AT_ONCE or attributes > MAX_ATTRIBUTES_AT_ONCE):
+                self._publish_part(tuple(part), reading)
+                yield
+                part, attributes = [], len(each.attributes)
+            part.append(each)
+        self._publish_part(tuple(part), reading)
         if report.present is None:
             return
         present = (report if reading is None else reading.without_older(report, self._registry)).present or ()

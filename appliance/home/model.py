@@ -152,15 +152,17 @@ def changed_attributes(before: Device | None, after: Device) -> frozenset[str]:
 
 def last_values(before: Device, attributes: Mapping[str, Value], changed: frozenset[str]) -> LastValues:
     """Return `Device.last` after the attributes have changed to `attributes`."""
-    last = before.last
+    last, new = before.last, dict[str, tuple[Value, ...]]()
     for name in changed:
         value = attributes.get(name)
         if name == "state" or (value is not None and name not in last and number_in(value) is not None):
             continue
         kept = last_known(value, before.known(name))
         if kept != last.get(name, ()):
-            others = {each: known for each, known in last.items() if each != name}
-            last = {**others, name: kept} if kept else others
+            new[name] = kept
+    if new:  # one copy for all names, because a thousand names may change at once
+        others = {name: known for name, known in last.items() if name not in new}
+        last = {**others, **{name: kept for name, kept in new.items() if kept}}
     return last if len(last) <= MAX_LAST_VALUES else dict(list(last.items())[-MAX_LAST_VALUES:])
 
 

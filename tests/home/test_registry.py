@@ -12,7 +12,7 @@ import pytest
 from msgspec.structs import replace
 
 from appliance.adapters.health_publisher import MAX_SET_AT_ONCE
-from appliance.adapters.publisher import Publisher
+from appliance.adapters.publisher import MAX_ATTRIBUTES_AT_ONCE, MAX_OBSERVATIONS_AT_ONCE, Publisher
 from appliance.clock import Clock
 from appliance.errors import NotFound, Unreachable
 from appliance.home import events
@@ -290,6 +290,29 @@ async def test_an_outage_of_many_devices_changes_some_of_them_per_turn() -> None
     for _ in range(5):
         await asyncio.sleep(0)
     assert count_offline() == count
+
+
+def test_a_part_of_a_report_contains_few_attributes() -> None:
+    home = Home()
+    publish = Publisher("a", home.registry, home.bus, home.clock)
+
+    def count_parts(*sizes: int) -> int:
+        devices = [
+            Observation(
+                device_id=f"a:{number}",
+                kind=DeviceKind.SENSOR,
+                attributes={f"custom.a.{name}": 1 for name in range(size)},
+            )
+            for number, size in enumerate(sizes)
+        ]
+        parts = len(list(publish.report_parts(Report(adapter="a", observations=tuple(devices))))) + 1
+        assert [len(home.registry.get_device(each.device_id).attributes) - 1 for each in devices] == [*sizes]
+        return parts
+
+    most = MAX_ATTRIBUTES_AT_ONCE
+    assert count_parts(*[1] * 2 * MAX_OBSERVATIONS_AT_ONCE) == 2
+    assert count_parts(1, 5 * most, 1, 1, 5 * most) == 4, "a large device is a part of its own"
+    assert count_parts(most // 2, most // 2, most, most) == 3
 
 
 def test_thousands_of_missing_devices_are_removed_in_steps() -> None:

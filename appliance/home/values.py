@@ -137,12 +137,12 @@ def json_copy(value: Value, levels: int = MAX_JSON_DEPTH) -> Value:
         return value
     if isinstance(value, str) and _is_unicode(value):
         return str(value)
-    if isinstance(value, Mapping | list | tuple) and levels > 0:
-        if isinstance(value, Mapping):
-            return {_key(key): json_copy(each, levels - 1) for key, each in value.items()}
-        return [json_copy(each, levels - 1) for each in value]
     if is_number(value):
         return float(value) if isinstance(value, float) else int(value)
+    if levels > 0 and isinstance(value, list | tuple):
+        return [json_copy(each, levels - 1) for each in value]
+    if levels > 0 and isinstance(value, Mapping):
+        return {_key(key): json_copy(each, levels - 1) for key, each in value.items()}
     raise Mismatch(f"a JSON value of at most {MAX_JSON_DEPTH} levels", value)
 
 

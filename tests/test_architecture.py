@@ -19,7 +19,18 @@ FILES = sorted((ROOT / "appliance").rglob("*.py"))
 
 LAYERS = {
     **dict.fromkeys(
-        ("errors", "clock", "log_limit", "loop_lag", "version", "program_folder", "byte_budget", "shortening"), 1
+        (
+            "errors",
+            "clock",
+            "log_limit",
+            "loop_lag",
+            "version",
+            "program_folder",
+            "byte_budget",
+            "shortening",
+            "shrinking",
+        ),
+        1,
     ),
     **dict.fromkeys(("computing", "event_loop", "allocator", "imports", "log_buffer", "tables", "tasks"), 2),
     **dict.fromkeys(("home", "home_locale"), 3),

@@ -8,7 +8,7 @@ import gc
 import mmap
 import sys
 import weakref
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import pytest
@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from appliance.adapters.mqtt.newest_messages import MAX_REMEMBERED_BYTES
 from appliance.adapters.mqtt.templates.texts import MAX_KEPT_PATTERNS
 from appliance.allocator import resident_bytes, serve_python
+from appliance.api.device_encoder import DeviceEncoder
 from appliance.automations.names.name_watcher import MAX_PAST_BYTES
 from appliance.automations.timers import MAX_BYTES_IN_ALL
 from appliance.automations.variables import MAX_TOTAL_BYTES
@@ -32,10 +33,11 @@ from appliance.cli.process.garbage import (
     return_unused,
 )
 from appliance.event_loop import run
-from appliance.history.collector import MAX_ENTRY_BYTES_WAITING, MAX_PACKED_BYTES
+from appliance.history.collector import MAX_ENTRY_BYTES_WAITING, MAX_PACKED_BYTES, Collector
+from appliance.history.device_history import DeviceHistory
 from appliance.history.execution_history import MAX_EXECUTION_HISTORY_BYTES
 from appliance.home.bus import Bus
-from appliance.home.events import CatalogReloaded
+from appliance.home.events import CatalogReloaded, DeviceRemoved
 from appliance.home.layout import Layout
 from appliance.home.registry import Registry
 from appliance.home.values import Value
@@ -200,6 +202,30 @@ def test_many_removed_devices_leave_no_large_sets_of_changes() -> None:
     changed.take_due()
     changed.note_flush()
     assert all(sys.getsizeof(each) < 1_000 for each in vars(changed).values())
+
+
+def test_many_removed_devices_leave_no_large_dictionaries() -> None:
+    bus, clock = Bus(), VirtualClock()
+    registry, encoder = Registry(bus, clock), DeviceEncoder()
+    history, collector = DeviceHistory(bus, clock, 16 << 20), Collector(bus, 0)
+    bus.listen(encoder.forget_removed, DeviceRemoved)
+    show(registry, *many(2_000))
+    encoder.encode_list(registry.list_devices())
+    parts = (registry, encoder, history, collector)
+    entries = {id(each) for each in _list_entries(*parts) if len(each) >= 2_000}
+    assert len(entries) >= 5
+    for device in registry.list_devices()[1:]:
+        registry.remove(ADAPTER, device.id)
+        history.pack(device.id)
+        collector.pack(device.id)
+    assert [sys.getsizeof(each) for each in _list_entries(*parts) if sys.getsizeof(each) > 1_000] == []
+
+
+def _list_entries(*parts: object) -> list[Collection[object]]:
+    """Return the dictionaries and sets of these objects, and the dictionaries in them."""
+    entries = [each for part in parts for each in vars(part).values() if isinstance(each, dict | set)]
+    inner = [each for outer in entries if isinstance(outer, dict) for each in outer.values()]
+    return [*entries, *(each for each in inner if isinstance(each, dict))]
 
 
 def test_names_of_attributes_are_freed_when_memory_is_returned() -> None:

@@ -15,6 +15,7 @@ from appliance.home import events
 from appliance.home.json_shapes import DEVICE_COMMANDS, DEVICE_HEAD
 from appliance.home.model import Device
 from appliance.home.values import to_bytes
+from appliance.shrinking import shrunk
 
 
 class _Kept(Struct):
@@ -37,6 +38,7 @@ class DeviceEncoder:
     def forget_removed(self, event: events.Event) -> None:
         assert isinstance(event, events.DeviceRemoved)
         self._kept.pop(event.device_id, None)
+        self._kept = shrunk(self._kept)
         self._last = ((), b"[]")
 
     def encode(self, device: Device) -> bytes:

@@ -27,6 +27,7 @@ from appliance.history.series import SERIES_BYTES, Series, ValueParts, split_num
 from appliance.home.bus import Bus, Rank
 from appliance.home.events import CommandEnded, DeviceRemoved, DeviceStateChanged, Event
 from appliance.home.model import AWAY
+from appliance.shrinking import shrunk
 
 MAX_ATTRIBUTES = 8192
 """Maximum number of attributes on the card. The history of further attributes is only in memory."""
@@ -213,6 +214,7 @@ class Collector:
         """Pack the data of a removed device to save memory. The data is unpacked on demand."""
         numbers, changes = self._numbers.pop(device_id, {}), self._changes.pop(device_id, {})
         if numbers or changes:
+            self._numbers, self._changes = shrunk(self._numbers), shrunk(self._changes)
             self._count -= len(numbers)
             self._discount(changes)
             packed = [[(name, each.pack()) for name, each in part.items()] for part in (numbers, changes)]

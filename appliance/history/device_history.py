@@ -19,6 +19,7 @@ from appliance.history.series import HOUR_MS, MAX_ENTRIES, MINUTE_MS, Series
 from appliance.home.bus import Bus, Rank
 from appliance.home.events import DeviceRoomChanged, DeviceStateChanged, Event
 from appliance.home.model import Device
+from appliance.shrinking import shrunk
 
 _ROOM = ""
 """The series name for a device's past rooms. No attribute has this name."""
@@ -112,8 +113,11 @@ class DeviceHistory:
     def pack(self, device_id: str) -> None:
         """Pack the history of a removed device to save memory. The history is unpacked on demand."""
         if known := self._devices.pop(device_id, None):
+            self._devices = shrunk(self._devices)
             for series in known.values():
                 self._discount(series)
+                if same_size := self._by_size.get(size_class := _size_class(series.counted)):
+                    self._by_size[size_class] = shrunk(same_size)
             self._packed.add((device_id, [(name, series.pack()) for name, series in known.items()]))
 
     def figures(self) -> dict[str, int]:

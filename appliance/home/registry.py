@@ -37,6 +37,7 @@ from appliance.home.model import (
 )
 from appliance.home.observations import Dropped, check_attributes, check_device_id, check_event, device_after
 from appliance.home.values import Value
+from appliance.shrinking import shrunk
 from appliance.tables.checks import format_value
 
 T = TypeVar("T")
@@ -170,11 +171,13 @@ class Registry:
         stored."""
         if device_id in self.ids_of(adapter):
             del self._by_adapter[adapter][device_id]
+            self._by_adapter[adapter] = shrunk(self._by_adapter[adapter])
             if not self._by_adapter[adapter]:
                 del self._by_adapter[adapter]
             self._unavailable.discard(device_id)
             self._first_reports.forget(device_id, is_kept=is_kept)
             device = self._devices.pop(device_id)
+            self._devices, self._unavailable = shrunk(self._devices), shrunk(self._unavailable)
             self._listed = None
             self._dropped.forget(adapter, device_id)
             if not is_kept:

@@ -6,6 +6,7 @@ from collections.abc import Collection
 
 from appliance.home.model import ONLINE, Device
 from appliance.home.values import number_in
+from appliance.shrinking import shrunk
 
 
 class ChangedDevices:
@@ -59,8 +60,10 @@ class ChangedDevices:
 
     def note_removal(self, device_id: str, *, is_deleted: bool) -> None:
         """Note that a device was removed. If `is_deleted` is true, the next flush deletes its stored values."""
-        for ids in (self._due, self._minor, self._has_numbers, self._offline):
+        for name in ("_due", "_minor", "_has_numbers", "_offline"):
+            ids: set[str] = getattr(self, name)
             ids.discard(device_id)
+            setattr(self, name, shrunk(ids))
         if is_deleted:
             self._removed.add(device_id)
             self._due.add(device_id)
@@ -83,8 +86,6 @@ class ChangedDevices:
     def note_flush(self) -> None:
         """Note that the last flush is stored. Devices that were removed during the flush wait for the next flush."""
         self._removed &= self._due
-        # a set shrinks only when it is copied
-        self._has_numbers, self._offline = set(self._has_numbers), set(self._offline)
 
     def discard(self, device_ids: set[str]) -> None:
         self._due -= device_ids

@@ -13,6 +13,7 @@ from appliance.allocator import resident_bytes, return_pages
 from appliance.clock import Clock
 from appliance.home.bus import Bus
 from appliance.home.events import CatalogReloaded, DeviceRemoved, DeviceStateChanged, Event
+from appliance.shrinking import shrunk
 
 COLLECTION_THRESHOLDS = (700, 3, 170)
 """The thresholds of garbage collection. For the first generation, the threshold is a number of objects. For the other
@@ -62,12 +63,13 @@ def exclude_devices(bus: Bus) -> None:
     excluded = 0
 
     def count(event: Event) -> None:
-        nonlocal excluded
+        nonlocal reported, excluded
         if isinstance(event, CatalogReloaded):
             if event.loaded_count >= FILES_PER_EXCLUSION:
                 exclude_present()
         elif isinstance(event, DeviceRemoved):
             reported.discard(event.device_id)
+            reported = shrunk(reported)
         elif isinstance(event, DeviceStateChanged):
             reported.add(event.device.id)
             if len(reported) >= excluded + DEVICES_PER_EXCLUSION:

@@ -102,7 +102,10 @@ BATCH_BYTES = 32 * 1024
 """Size of the lines that are compressed together. Compressing a larger batch would block the event loop."""
 
 MAX_QUEUE_BYTES = 8 << 20
-"""Maximum size of waiting compressed lines: half a day of 200 devices that report every ten seconds."""
+"""Maximum memory of waiting compressed lines: half a day of 200 devices that report every ten seconds."""
+
+BYTES_PER_BATCH = 112
+"""Memory of a batch apart from its compressed lines."""
 
 LAST_SEND_SECS = 1.0
 """Timeout in seconds of the last request before a stop."""
@@ -121,10 +124,14 @@ class _Batch(Struct, frozen=True):
     size: int
     lines: int
 
+    @property
+    def memory(self) -> int:
+        return len(self.packed) + BYTES_PER_BATCH
+
 
 class LineQueue:
-    """A queue of compressed lines in at most `max_bytes`. If the queue is full, the oldest lines are dropped.
-    `dropped` is the number of dropped lines; `lines` is the number of waiting lines."""
+    """A queue of compressed lines in at most `max_bytes` of memory. If the queue is full, the oldest lines are
+    dropped. `dropped` is the number of dropped lines; `lines` is the number of waiting lines."""
 
     def __init__(self, max_bytes: int = MAX_QUEUE_BYTES) -> None:
         self._max_bytes = max_bytes
@@ -160,11 +167,11 @@ class LineQueue:
             batch = _Batch(zlib.compress(b"".join(self._fresh), 1), self._fresh_bytes, len(self._fresh))
             self._fresh, self._fresh_bytes = [], 0
             self._batches.append(batch)
-            self.bytes += len(batch.packed)
+            self.bytes += batch.memory
             self._bound()
 
     def _count(self, batches: list[_Batch], sign: int) -> None:
-        self.bytes += sign * sum(len(each.packed) for each in batches)
+        self.bytes += sign * sum(each.memory for each in batches)
         self.lines += sign * sum(each.lines for each in batches)
 
     def _bound(self) -> None:

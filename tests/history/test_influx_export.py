@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sys
 from datetime import UTC, datetime
 from typing import Any
 
@@ -180,6 +181,15 @@ def test_the_queue_is_bounded_and_drops_the_oldest() -> None:
     while batch := queue.take(64_000):
         taken += batch
     assert sum(each.lines for each in taken) == waiting and queue.lines == queue.bytes == 0
+
+
+def test_the_queue_counts_the_memory_of_small_batches() -> None:
+    queue = LineQueue(max_bytes=20_000)
+    for number in range(1000):
+        queue.add(f"a value={number}\n".encode())
+        queue.put_back(queue.take(1))
+    memory = sum(sys.getsizeof(each) + sys.getsizeof(each.packed) for each in queue._batches)
+    assert memory <= queue.bytes <= 20_000 and queue.dropped > 0
 
 
 async def test_over_http_with_its_token(caplog: pytest.LogCaptureFixture) -> None:

@@ -22,8 +22,11 @@ MAX_PARSED_CHARS = 512 * 1024
 """Maximum total length of the templates whose parsed form is cached. The least recently rendered templates are parsed
 again when needed.
 
-A character takes up to 120 bytes of memory. The limit is enough for 13,000 usual templates of 40 characters.
+A character takes up to 120 bytes of memory. The limit is enough for 5,800 usual templates of 40 characters.
 """
+
+CHARS_PER_TEMPLATE = 50
+"""Each cached template counts as this many characters more, because even a short one takes kilobytes of memory."""
 
 EVALUATOR = "appliance.adapters.mqtt.templates.evaluator"
 """The module that the first template other than a path imports. The import takes a fifth of a second."""
@@ -122,7 +125,7 @@ def needs_evaluator(payload: bytes) -> bool:
 
 
 class ParsedTemplates:
-    """A cache of parsed templates, limited by their total length. The least recently used templates are removed
+    """A cache of parsed templates, limited by `MAX_PARSED_CHARS`. The least recently used templates are removed
     first."""
 
     def __init__(self) -> None:
@@ -135,9 +138,9 @@ class ParsedTemplates:
             self._kept.move_to_end(text)
             return found
         self._kept[text] = found = _parse(text)
-        self._chars += len(text)
+        self._chars += len(text) + CHARS_PER_TEMPLATE
         while self._chars > MAX_PARSED_CHARS:
-            self._chars -= len(self._kept.popitem(last=False)[0])
+            self._chars -= len(self._kept.popitem(last=False)[0]) + CHARS_PER_TEMPLATE
         return found
 
 

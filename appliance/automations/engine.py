@@ -124,9 +124,12 @@ class Engine:
             for device in devices
             if (before := self._registry.find_device(device.id)) is not None
         ]
-        found = [(active, event) for event in changes for active in self._index.of(event, self._waits)]
-        if len(found) > MAX_DISPATCHED_AT_ONCE:
-            return {}
+        found: list[tuple[ActiveTrigger, events.DeviceStateChanged]] = []
+        for event in changes:
+            triggers = self._index.of(event, self._waits)
+            if len(found) + len(triggers) > MAX_DISPATCHED_AT_ONCE:
+                return {}
+            found += [(active, event) for active in triggers]
         records: dict[str, dict[str, StoredWait]] = {}
         for active, event in found:
             trigger, device_id = _waiting_trigger(active), event.device.id

@@ -152,7 +152,8 @@ def changed_attributes(before: Device | None, after: Device) -> frozenset[str]:
 
 def last_values(before: Device, attributes: Mapping[str, Value], changed: frozenset[str]) -> LastValues:
     """Return `Device.last` after the attributes have changed to `attributes`."""
-    last, new = before.last, dict[str, tuple[Value, ...]]()
+    last = before.last
+    new: dict[str, tuple[Value, ...]] = {}
     for name in changed:
         value = attributes.get(name)
         if name == "state" or (value is not None and name not in last and number_in(value) is not None):

@@ -33,10 +33,23 @@ MAX_DISPATCHED_AT_ONCE = 32
 """Maximum number of triggers that one event starts at once. If an event may match more triggers, the triggers run one
 after another, and other tasks run in between."""
 
+MAX_UNDISPATCHED = 1_000_000
+"""Maximum number of matches that wait for their dispatch, about 20 MB. An event counts as `MATCHES_OF_EVENT` further
+matches. Events beyond this number start only automations for alarms."""
+
+MATCHES_OF_EVENT = 100
+"""Matches that need as much memory as an event."""
+
 log = logging.getLogger("automations")
 
-_Undispatched = deque[tuple[Iterator[ActiveTrigger], events.Event]]
-"""The events to dispatch, with their remaining triggers. An entry per trigger would need much memory."""
+_Undispatched = deque[tuple[Iterator[ActiveTrigger], events.Event, int]]
+"""The events to dispatch, with their remaining triggers, and the number of their matches as in `MAX_UNDISPATCHED`. An
+entry per trigger would need much memory."""
+
+TOO_MANY_EVENTS = (
+    "events arrive faster than their automations can be started, so some events start only automations for alarms; "
+    'use fewer triggers with device_id = "*", or devices that report less often'
+)
 
 _KINDS: tuple[type[events.Event], ...] = (
     events.AttributesFirstReported,
@@ -79,6 +92,8 @@ class Engine:
         self._arming = asyncio.Lock()
         self._undispatched: _Undispatched = deque()
         self._undispatched_alarms: _Undispatched = deque()
+        self._undispatched_matches = 0
+        self._drops_events = False
         self._tasks = Tasks()
 
     async def __aenter__(self) -> Engine:
@@ -257,8 +272,14 @@ class Engine:
         if alarms := _alarms_of(event):
             urgent = [each for each in found if _attribute_of(each) in alarms]
             found = [each for each in found if _attribute_of(each) not in alarms]
-            self._undispatched_alarms.append((iter(urgent), event))
-        self._undispatched.append((iter(tuple(found)), event))
+            self._undispatched_alarms.append((iter(urgent), event, 0))
+        matches = len(found) + MATCHES_OF_EVENT
+        if self._undispatched_matches + matches <= MAX_UNDISPATCHED:
+            self._undispatched_matches += matches
+            self._undispatched.append((iter(tuple(found)), event, matches))
+        elif not self._drops_events:
+            self._drops_events = True
+            log.error(TOO_MANY_EVENTS)
 
     def _catch_up(self) -> Iterator[None]:
         """Resume the waits of devices that reported in safe mode, and repeat the changes, one device per step."""
@@ -285,13 +306,15 @@ class Engine:
     def _dispatch_waiting(self) -> Iterator[None]:
         """Dispatch the waiting events, alarms first, each queue in order, one trigger per step."""
         while queue := self._undispatched_alarms or self._undispatched:
-            found, event = queue[0]
+            found, event, matches = queue[0]
             if (active := next(found, None)) is None:
                 queue.popleft()
+                self._undispatched_matches -= matches
                 continue
             if not active.is_stopped:
                 self._dispatch_safely(active, event)
             yield
+        self._drops_events = False
 
     def _dispatch_safely(self, active: ActiveTrigger, event: events.Event) -> None:
         try:

@@ -14,7 +14,7 @@ import pytest
 
 from appliance.automations.active_triggers import MAX_CANCELLED, RunningWaits, Wait
 from appliance.automations.automation_states import StoredWait
-from appliance.automations.engine import MAX_DISPATCHED_AT_ONCE
+from appliance.automations.engine import MATCHES_OF_EVENT, MAX_DISPATCHED_AT_ONCE, MAX_UNDISPATCHED, TOO_MANY_EVENTS
 from appliance.automations.waits import MAX_WAITS
 from appliance.home.events import DeviceEvent
 from appliance.home.values import Value
@@ -377,6 +377,23 @@ async def test_alarms_overtake_earlier_events_that_wait_for_their_dispatch(tmp_p
         assert [event["value"] for event in it.events[:2]] == [True, False], "alarms keep their order"
         assert Counter(it.fired) == {"smoke": 2, "z": 3, **{each["id"]: 3 for each in others}}
         assert [event["value"] for event in it.events[2:]] == ["on"] * 97 + ["off"] * 97 + ["on"] * 97
+
+
+@pytest.mark.slow
+async def test_alarms_begin_although_too_many_events_wait_for_their_dispatch(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    power = {"type": "device_state_change", "device_id": "*", "attribute": "power"}
+    smoke = {"type": "device_state_change", "device_id": LAMP, "attribute": "smoke", "equals": True}
+    others = [automation(power, f"other{number}") for number in range(MAX_DISPATCHED_AT_ONCE + 1)]
+    async with bench(tmp_path, *others, automation(smoke, "smoke")) as it:
+        it.show(power="off", smoke=False)
+        await it.drain()
+        for number in range(MAX_UNDISPATCHED // (len(others) + MATCHES_OF_EVENT) + 2):
+            it.show(power="on" if number % 2 == 0 else "off")
+        it.show(smoke=True)
+        await it.drain()
+        assert it.fired[0] == "smoke" and caplog.messages == [TOO_MANY_EVENTS]
 
 
 async def test_a_wait_of_an_alarm_overtakes_events_and_ends_in_order(tmp_path: Path) -> None:

@@ -11,7 +11,13 @@ from msgspec import Struct, field
 
 from appliance.adapters.mqtt.templates.template import JinjaTemplate, Template
 from appliance.adapters.mqtt.templates.template_limits import TemplateFailed, ValueMissing
-from appliance.adapters.mqtt.topic_filters import is_filter, is_topic
+from appliance.adapters.mqtt.topic_filters import (
+    MAX_TOPIC_BYTES,
+    MAX_TOPIC_LEVELS,
+    is_filter,
+    is_too_long,
+    is_topic,
+)
 
 _YES = ("true", "yes", "on", "1")
 
@@ -128,7 +134,10 @@ class AnnouncedFields(Struct, gc=False):
             return None
         if isinstance(value, str) and is_valid(value):
             return value
-        self.note(f"{key} is not a topic")
+        if isinstance(value, str) and is_too_long(value):
+            self.note(f"{key} has more than {MAX_TOPIC_LEVELS} levels or {MAX_TOPIC_BYTES} bytes")
+        else:
+            self.note(f"{key} is not a topic")
         return None
 
     def note(self, problem: str) -> None:

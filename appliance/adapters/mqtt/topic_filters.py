@@ -7,6 +7,10 @@ from collections.abc import Sequence
 MAX_TOPIC_BYTES = 1_024
 """Maximum size of a topic in a configuration. The protocol allows 65,535 bytes."""
 
+MAX_TOPIC_LEVELS = 100
+"""Maximum number of levels of a topic in a configuration. Mosquitto disconnects a client that subscribes or publishes
+to more than 201 levels, and EMQX accepts 128."""
+
 
 def is_topic(text: str) -> bool:
     """Return whether messages can be published to this topic. A topic has no wildcard, and does not begin with
@@ -19,10 +23,14 @@ def is_filter(text: str) -> bool:
     all topics."""
     if not text or text.startswith("$") or "\0" in text or not text.isprintable():
         return False
-    if len(text.encode(errors="replace")) > MAX_TOPIC_BYTES or text == "#":
+    if is_too_long(text) or text == "#":
         return False
     levels = text.split("/")
     return all(each in ("+", "#") or not {"+", "#"} & set(each) for each in levels) and "#" not in levels[:-1]
+
+
+def is_too_long(text: str) -> bool:
+    return text.count("/") >= MAX_TOPIC_LEVELS or len(text.encode(errors="replace")) > MAX_TOPIC_BYTES
 
 
 def is_wild(filter_: str) -> bool:

@@ -58,6 +58,8 @@ from tests.fakes.context import context_of
 from tests.fakes.patience import until
 from tests.fakes.rows import each_row
 
+TOO_LONG = "has more than 100 levels or 1024 bytes"
+
 
 def sensor(identifier: str, via_device: str | None = None) -> Sent:
     device = {"identifiers": [identifier], "name": identifier}
@@ -143,6 +145,13 @@ def test_a_lock_with_a_code_accepts_it_in_the_command() -> None:
         ("sensor/x", {"command_topic": "x/set"}, "the entity has no usable topic"),
         ("scene/x", {"state_topic": "x"}, "the entity has no usable topic"),
         ("sensor/x", {"qos": "high"}, "the entity has no usable topic: qos is not a number"),
+        ("sensor/x", {"state_topic": "x" + "/x" * 100}, f"the entity has no usable topic: state_topic {TOO_LONG}"),
+        (
+            "sensor/x",
+            {"~": "/" * 99, "state_topic": "~/x"},
+            f"the entity has no usable topic: state_topic {TOO_LONG}",
+        ),
+        ("sensor/x", {"state_topic": "x" * 1025}, f"the entity has no usable topic: state_topic {TOO_LONG}"),
         ("sensor/x", {"state_topic": ["x"]}, "the entity has no usable topic: state_topic is not a topic"),
     ],
 )

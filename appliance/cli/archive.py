@@ -222,17 +222,15 @@ class _Entry(tarfile.TarInfo):
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
         found = super().frombuf(buf, encoding, errors)
         if not found.isreg() and found.size > MAX_HEADER_BYTES:
-            raise _Refused(_TOO_LARGE)
+            raise _Refused(f"contains a header of more than {MAX_HEADER_BYTES >> 10} KiB")
         return found
-
-
-_TOO_LARGE = f"unpacks to more than {(MAX_ARCHIVE_BYTES + MAX_HISTORY_BYTES) >> 20} MiB"
 
 
 def _unpack(packed: IO[bytes]) -> dict[str, bytes]:
     """Return the content of each member by path. The content of a month of history is empty. Raise `_Refused` if the
     members exceed the size limit."""
     members: dict[str, bytes] = {}
+    largest: tarfile.TarInfo | None = None  # the history is not included
     room, room_of_history, count = MAX_ARCHIVE_BYTES, MAX_HISTORY_BYTES, 0
     with _open_plain(packed) as plain, tarfile.open(fileobj=plain, mode="r|", tarinfo=_Entry) as tar:
         for entry in tar:
@@ -241,18 +239,31 @@ def _unpack(packed: IO[bytes]) -> dict[str, bytes]:
                 raise _Refused(f"contains more than {MAX_FILES:,} files and folders")
             if entry.isdir() or path.name.startswith(_OF_MACOS):
                 continue
-            is_month = _is_month_path(path)
-            room -= 0 if is_month else entry.size
-            room_of_history -= entry.size if is_month else 0
-            if min(room, room_of_history) < 0:
-                raise _Refused(_TOO_LARGE)
+            if is_month := _is_month_path(path):
+                room_of_history -= entry.size
+            else:
+                room -= entry.size
+                largest = entry if largest is None or entry.size > largest.size else largest
+            if room_of_history < 0:
+                raise _Refused(f"has more than {MAX_HISTORY_BYTES >> 20} MiB of history (up to {_shown(entry)})")
+            if room < 0:
+                raise _too_large(largest)
             members[str(path)] = _read_member(tar, entry, path, is_month=is_month)
         # verify the checksum, which `tarfile` compares at the end
         while room > 0 and (rest := plain.read(PART_BYTES)):
             room -= len(rest)
     if room <= 0 and members:
-        raise _Refused(_TOO_LARGE)
+        raise _too_large(largest)
     return members
+
+
+def _too_large(largest: tarfile.TarInfo | None) -> _Refused:
+    reason = f"has more than {MAX_ARCHIVE_BYTES >> 20} MiB without its history"
+    return _Refused(f"{reason} (the largest file is {_shown(largest)})" if largest is not None else reason)
+
+
+def _shown(entry: tarfile.TarInfo) -> str:
+    return one_line(entry.name[:MAX_SHOWN_CHARS]) + ("…" if len(entry.name) > MAX_SHOWN_CHARS else "")
 
 
 def find_path_fault(path: PurePosixPath) -> str | None:
@@ -278,7 +289,7 @@ def _read_member(tar: tarfile.TarFile, entry: tarfile.TarInfo, path: PurePosixPa
     """Return a member's content. For a month of history, return empty bytes. Raise `_Refused` if the member is not
     a plain file of a backup."""
     is_config = path.parts[:1] == (CONFIG_FOLDER,) and len(path.parts) > 1
-    shown = one_line(entry.name[:MAX_SHOWN_CHARS]) + ("…" if len(entry.name) > MAX_SHOWN_CHARS else "")
+    shown = _shown(entry)
     if (path_fault := find_path_fault(path)) is not None:
         raise _Refused(f"contains a file whose path {path_fault} ({shown})")
     if not _is_inside(path):

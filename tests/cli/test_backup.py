@@ -530,7 +530,7 @@ HOSTILE: dict[str, Callable[[Path], Path]] = {
 TOO_DEEP = "contains a file whose path is too long or too deep"
 CONTROL = "contains a file whose path contains control characters"
 OUTSIDE = "contains a path outside its folder"
-TOO_LARGE = "unpacks to more than 320 MiB"
+TOO_LARGE = "has more than 64 MiB without its history (the largest file is"
 TOO_MANY = "contains more than 10,000 files and folders"
 FOREIGN = "contains a file that is not part of a backup"
 SPECIAL = "contains a link or a special file (config/x)"
@@ -621,8 +621,31 @@ REFUSED: dict[str, tuple[Callable[[Path], Path], str]] = {
     ),
     "from the root": (lambda file: pack(file, {**entries(), "/tmp/evil": b"x"}), f"{OUTSIDE} (/tmp/evil)"),
     "a link up": (lambda file: pack(file, entries(), _link(tarfile.SYMTYPE, name="../evil")), OUTSIDE),
-    "huge": (lambda file: pack(file, {**entries(), "config/x": bytes(archive.MAX_ARCHIVE_BYTES)}), TOO_LARGE),
-    "huge by its own account": (lambda file: _raw(file, _lying_size(file)), TOO_LARGE),
+    "huge": (
+        lambda file: pack(file, {**entries(), "config/x": bytes(archive.MAX_ARCHIVE_BYTES)}),
+        f"{TOO_LARGE} config/x)",
+    ),
+    "huge by its own account": (lambda file: _raw(file, _lying_size(file)), f"{TOO_LARGE} config/x)"),
+    "a huge history by its own account": (
+        lambda file: _raw(file, _lying_size(file, "history/2026-11.jsonl")),
+        "has more than 256 MiB of history (up to history/2026-11.jsonl)",
+    ),
+    "a small file after a huge file": (
+        lambda file: pack(
+            file, {**entries(), "config/x": bytes(archive.MAX_ARCHIVE_BYTES - 5000), "config/y": bytes(5000)}
+        ),
+        f"{TOO_LARGE} config/x)",
+    ),
+    "much data after its end": (
+        lambda file: _raw(
+            file,
+            gzip.compress(
+                gzip.decompress(pack(file, {**entries(), "config/x": bytes(5000)}).read_bytes())
+                + bytes(archive.MAX_ARCHIVE_BYTES)
+            ),
+        ),
+        f"{TOO_LARGE} config/x)",
+    ),
     "many files": (
         lambda file: pack(file, {**entries(), **{f"config/{n}": b"" for n in range(archive.MAX_FILES)}}),
         TOO_MANY,
@@ -654,11 +677,13 @@ REFUSED: dict[str, tuple[Callable[[Path], Path], str]] = {
     ),
     "device": (lambda file: pack(file, entries(), _link(tarfile.CHRTYPE, devmajor=1, devminor=5)), SPECIAL),
     "pipe": (lambda file: pack(file, entries(), _link(tarfile.FIFOTYPE)), SPECIAL),
-    "a huge header": (lambda file: pack(file, {}, _add_huge_header), TOO_LARGE),
+    "a huge header": (lambda file: pack(file, {}, _add_huge_header), "contains a header of more than 64 KiB"),
     **{name: (_with_record(record), f"{RECORD} ({shown}") for name, (record, shown) in RECORDS.items()},
     "an alias of two devices": (_with_record(SHARED_ALIAS), f"{RECORD} ({SHARED_ALIAS_SHOWN}"),
 }
 
+
+SLOWLY_REFUSED = {"many files", "huge", "a small file after a huge file", "much data after its end"}
 
 TOO_MUCH: dict[str, tuple[dict[str, Any], str]] = {
     "rooms": (
@@ -880,9 +905,9 @@ def _restore_with_memory(folder: Path, *, kib: int) -> subprocess.CompletedProce
     )
 
 
-def _lying_size(file: Path) -> bytes:
+def _lying_size(file: Path, name: str = "config/x") -> bytes:
     """Write an archive whose last member claims to be far larger than the archive."""
-    entry = tarfile.TarInfo("config/x")
+    entry = tarfile.TarInfo(name)
     entry.size = 1 << 40
     plain = gzip.decompress(pack(file, entries()).read_bytes())[:-10240]
     return gzip.compress(plain + entry.tobuf())
@@ -907,7 +932,7 @@ class TestHostileArchives:
     @pytest.mark.parametrize(
         ("make", "message"),
         [
-            pytest.param(*row, id=name, marks=[pytest.mark.slow] if name in ("many files", "huge") else [])
+            pytest.param(*row, id=name, marks=[pytest.mark.slow] if name in SLOWLY_REFUSED else [])
             for name, row in REFUSED.items()
         ],
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -1033,7 +1034,7 @@ def bomb(first: str, use: str, levels: int = 9) -> str:
             "more than 200000 values",
         ),
         *(
-            ({"configuration.yaml": f"automation: {include}"}, "configuration.yaml", f"{include} is outside the")
+            ({"configuration.yaml": f"automation: {include}"}, "configuration.yaml:1", f"{include} is outside the")
             for include in (
                 "!include ../out.yaml",
                 "!include /etc/passwd",
@@ -1055,6 +1056,38 @@ def test_a_configuration_that_expands_too_far_is_refused(
     assert refused.value.exit_code == 65
     assert f"{tmp_path}/{place}" in str(refused.value) or place == "b.yaml"
     assert sentence in str(refused.value)
+
+
+def test_an_include_that_cannot_be_read_is_reported_and_the_rest_is_imported(tmp_path: Path) -> None:
+    (tmp_path / "folder.yaml").mkdir()
+    (tmp_path / "plain.yaml").write_text("[]")
+    os.mkfifo(tmp_path / "pipe.yaml")
+    (tmp_path / "automations.yaml").write_text("- {alias: Kept, triggers: []}")
+    (tmp_path / "configuration.yaml").write_text(
+        "automation: !include nope.yaml\n"
+        "automation a: !include folder.yaml\n"
+        "automation b: !include pipe.yaml\n"
+        "scene: !include_dir_list nowhere\n"
+        "script:\n"
+        "  one: !include_dir_named plain.yaml\n"
+        "input_boolean: !include plain.yaml/x.yaml\n"
+        "homeassistant: {packages: {a: !include packages/none.yaml}}\n"
+    )
+    found = read_installation(tmp_path)
+    assert [each["alias"] for _, each in found.automations] == ["Kept"]
+    file, folder = f"put a YAML file at {tmp_path}", f"put a folder with YAML files at {tmp_path}"
+    assert sorted(found.problems) == [
+        f"configuration.yaml:{line}, then import again"
+        for line in (
+            f"1: !include nope.yaml cannot be read: the file is missing; {file}/nope.yaml",
+            f"2: !include folder.yaml cannot be read: it is not a regular file; {file}/folder.yaml",
+            f"3: !include pipe.yaml cannot be read: it is not a regular file; {file}/pipe.yaml",
+            f"4: !include_dir_list nowhere cannot be read: the folder is missing; {folder}/nowhere",
+            f"6: !include_dir_named plain.yaml cannot be read: it is not a folder; {folder}/plain.yaml",
+            f"7: !include plain.yaml/x.yaml cannot be read: Not a directory; {file}/plain.yaml/x.yaml",
+            f"8: !include packages/none.yaml cannot be read: the file is missing; {file}/packages/none.yaml",
+        )
+    ]
 
 
 def test_a_link_may_lead_to_another_file_in_the_folder_but_not_outside(tmp_path: Path) -> None:

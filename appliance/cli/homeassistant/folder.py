@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -69,8 +70,8 @@ class ConfigFolder:
             raise StartFailed(f"{self._path / origin}: {fault}", os.EX_DATAERR)
 
     def list_included(self, origin: str, include: Tagged) -> list[str]:
-        """Return the names of the included files. Like Home Assistant, ignore hidden files and `secrets.yaml` in
-        an included folder."""
+        """Return the names of the included files. Report a missing file or folder. Like Home Assistant, ignore hidden
+        files and `secrets.yaml` in an included folder."""
         place = os.path.dirname(origin), include.tag, str(include.value)  # noqa: PTH120 - it is a text
         found = self._lists.get(place)
         if found is None:
@@ -82,11 +83,19 @@ class ConfigFolder:
         name = os.path.normpath(Path(origin).parent / str(include.value))
         if not self.contains(name):
             raise StartFailed(
-                f"{self._path / origin}: {include} is outside the configuration folder; "
+                f"{self._path / origin}:{include.line}: {include} is outside the configuration folder; "
                 "copy it into the folder and change the path",
                 os.EX_DATAERR,
             )
-        if not include.tag.startswith("!include_dir"):
+        is_folder = include.tag.startswith("!include_dir")
+        if (fault := _find_fault(self._path / name, is_folder=is_folder)) is not None:
+            kind = "a folder with YAML files" if is_folder else "a YAML file"
+            self.report(
+                f"{origin}:{include.line}",
+                f"{include} cannot be read: {fault}; put {kind} at {self._path / name}, then import again",
+            )
+            return []
+        if not is_folder:
             return [name]
         found = (each.relative_to(self._path) for each in (self._path / name).rglob("*.yaml"))
         return sorted(
@@ -130,3 +139,16 @@ class ConfigFolder:
             return read_plain(file, max_bytes)
         except OSError as error:
             raise StartFailed(f"{file}: {error.strerror}", os.EX_NOINPUT) from None
+
+
+def _find_fault(place: Path, *, is_folder: bool) -> str | None:
+    """Return the reason why the import cannot read this file or folder, or None."""
+    try:
+        mode = place.stat().st_mode
+    except FileNotFoundError:
+        return f"the {'folder' if is_folder else 'file'} is missing"
+    except OSError as error:
+        return str(error.strerror)
+    if is_folder:
+        return None if stat.S_ISDIR(mode) else "it is not a folder"
+    return None if stat.S_ISREG(mode) else "it is not a regular file"

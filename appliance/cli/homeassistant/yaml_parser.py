@@ -40,10 +40,11 @@ TOO_DEEP = (
 
 
 class Tagged(Struct, frozen=True):
-    """A YAML value with a tag of Home Assistant, such as `!secret wifi`."""
+    """A YAML value with a tag of Home Assistant, such as `!secret wifi`. `line` is the line in its file."""
 
     tag: str
     value: Any
+    line: int = 0
 
     def __str__(self) -> str:
         return f"{self.tag} {self.value}"
@@ -104,7 +105,7 @@ class _Constructor(SafeConstructor):
             value = self.construct_sequence(node, deep=True)
         elif isinstance(node, MappingNode):
             value = self.construct_mapping(node, deep=True)
-        return Tagged(str(node.tag), value)
+        return Tagged(str(node.tag), value, node.start_mark.line + 1)
 
     def construct_yaml_int(self, node: Any) -> Any:
         """Return a number of at most 64 bits. Return any other scalar as text, such as a time: YAML 1.1 reads

@@ -12,9 +12,7 @@ from appliance.automations.definition import AutomationDefinition
 from appliance.automations.schedule.scheduled_calls import CalendarCall, DelayedCall
 from appliance.automations.triggers.base import Match, Trigger
 from appliance.lua.files.catalog import LoadedFile
-
-MAX_CANCELLED = 16
-"""Maximum number of ends of cancelled waits in a heap, in addition to twice the number of running waits."""
+from appliance.shrinking import shrunk
 
 
 class Wait(Struct):
@@ -25,7 +23,11 @@ class Wait(Struct):
 
 
 class RunningWaits:
-    """The running waits of a trigger by device id. The heap of their ends also contains ends of cancelled waits."""
+    """The running waits of a trigger by device id.
+
+    The heap of their ends also contains ends of cancelled waits, but after a wait has ended, at most one per running
+    wait, because each of these ends can keep a page of memory in use.
+    """
 
     def __init__(self) -> None:
         self._waits: dict[str, Wait] = {}
@@ -47,7 +49,8 @@ class RunningWaits:
     def pop(self, device_id: str) -> Wait | None:
         """Remove and return the device's wait, if any."""
         wait = self._waits.pop(device_id, None)
-        if len(self._ends) > 2 * len(self._waits) + MAX_CANCELLED:
+        self._waits = shrunk(self._waits)
+        if len(self._ends) > 2 * len(self._waits):
             self._ends = [(each.due, id_) for id_, each in self._waits.items()]
             heapify(self._ends)
         return wait

@@ -15,6 +15,7 @@ from appliance.clock import from_millis, to_millis
 from appliance.errors import StoreFailed
 from appliance.history.card_lines import fit_for_card
 from appliance.history.execution_history import ExecutionStatus
+from appliance.shrinking import shrunk
 from appliance.store.record_keys import AUTOMATION_PREFIX, TOGGLE_PREFIX, WAIT_PREFIX
 from appliance.store.records import OnFault, read_all, skip
 from appliance.store.storage import DocumentReader, Storage
@@ -24,6 +25,9 @@ log = logging.getLogger("automations")
 
 _SEPARATOR = "\t"
 """The character between two ids in a key. Ids can contain spaces, but no control characters."""
+
+_KEPT_FIELDS = ("value", "previous_value", "late_secs")
+"""The fields of an event that the end of its wait needs."""
 
 
 class StoredPolicyState(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -136,9 +140,14 @@ class AutomationState(Struct, kw_only=True):
 
 
 def stored_wait(began_at: int, event: Mapping[str, Any]) -> StoredWait:
-    """Return the wait with only the fields of the event that its end needs, because thousands of waits may run."""
-    kept = {name: event[name] for name in ("value", "previous_value", "late_secs") if name in event}
+    """Return the wait with only some fields of the event, because thousands of waits may run."""
+    kept = {name: event[name] for name in _KEPT_FIELDS if name in event}
     return convert({"began_at": began_at, **kept}, StoredWait)
+
+
+def is_same_wait(one: StoredWait, other: StoredWait) -> bool:
+    """Return whether the waits began in the same millisecond and contain the same objects."""
+    return one["began_at"] == other["began_at"] and all(one.get(name) is other.get(name) for name in _KEPT_FIELDS)
 
 
 def wait_record_key(id_: str, device_id: str) -> str:
@@ -220,13 +229,15 @@ class AutomationStates:
 
     def store_wait(self, id_: str, device_id: str, key: str, wait: StoredWait | None) -> None:
         """Store the running wait of the trigger with this key. The value None removes the stored wait."""
-        waits = self.of(id_).waits
+        state = self.of(id_)
+        waits = state.waits
         if wait is not None:
             waits.setdefault(device_id, {})[key] = wait
         elif waits.get(device_id, {}).pop(key, None) is None:
             return
         elif not waits[device_id]:
             del waits[device_id]
+            state.waits = shrunk(waits)
         self._store_waits(id_, device_id)
 
     def drop_other_waits(self, id_: str, keys: Collection[str]) -> None:

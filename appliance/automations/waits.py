@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections import defaultdict
 from collections.abc import Awaitable
 from datetime import datetime, timedelta
 from functools import partial
 
 from appliance.automations.active_triggers import ActiveTrigger, Fire, Wait
-from appliance.automations.automation_states import AutomationStates, StoredWait, stored_wait
+from appliance.automations.automation_states import AutomationStates, StoredWait, is_same_wait, stored_wait
 from appliance.automations.environment import Environment
 from appliance.automations.triggers.base import Match
 from appliance.automations.triggers.device import DeviceTrigger, WaitOutcome
@@ -18,6 +17,7 @@ from appliance.clock import from_millis, to_millis
 from appliance.event_loop import wait_for_short_turn
 from appliance.home.events import DeviceStateChanged
 from appliance.home.model import Device
+from appliance.shrinking import shrunk
 from appliance.tasks import Tasks
 
 log = logging.getLogger("automations")
@@ -45,8 +45,11 @@ class Waits:
         self._fire = fire
         self._tasks = Tasks()
         self._is_stopping = False
-        self._by_device: defaultdict[str, dict[ActiveTrigger, None]] = defaultdict(dict)
+        self._by_device: dict[str, dict[ActiveTrigger, None]] = {}
         self._count = 0
+        self._newest: StoredWait | None = None
+        """The newest stored wait. The waits of all triggers that an event begins in a millisecond share it to save
+        memory."""
         self._refused: set[tuple[str, bool]] = set()
         """The automations with a reported refused wait, and whether it was for an alarm. If half of the waits have
         ended, the next refusal is reported again."""
@@ -103,6 +106,7 @@ class Waits:
             del self._by_device[device_id][active]
             if not self._by_device[device_id]:
                 del self._by_device[device_id]
+                self._by_device = shrunk(self._by_device)
 
     def disarm(self) -> None:
         """Stop firing waits. If a wait ends after this call, it fires after the next start."""
@@ -154,7 +158,7 @@ class Waits:
         due = self._clock.monotonic() + max(0.0, (trigger.wait_secs or 0.0) - elapsed)
         active.waits.add(device_id, Wait(due, stored))
         self._count += 1
-        self._by_device[device_id][active] = None
+        self._by_device.setdefault(device_id, {})[active] = None
         self._store(active, device_id, stored)
         self._call_at_first_end(active)
 
@@ -173,7 +177,10 @@ class Waits:
         self._states.store_wait(active.id, device_id, active.key, stored)
 
     def _stored(self, match: Match) -> StoredWait:
-        return stored_wait(to_millis(self._clock.now()), match.event)
+        stored = stored_wait(to_millis(self._clock.now()), match.event)
+        if self._newest is None or not is_same_wait(stored, self._newest):
+            self._newest = stored
+        return self._newest
 
     def _redated(self, stored: StoredWait, elapsed: float) -> StoredWait:
         return {**stored, "began_at": to_millis(self._clock.now() - timedelta(seconds=elapsed))}

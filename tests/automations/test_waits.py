@@ -4,6 +4,7 @@ restart."""
 from __future__ import annotations
 
 import json
+import sys
 from collections import Counter
 from collections.abc import Mapping
 from datetime import timedelta
@@ -12,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from appliance.automations.active_triggers import MAX_CANCELLED, RunningWaits, Wait
+from appliance.automations.active_triggers import RunningWaits, Wait
 from appliance.automations.automation_states import StoredWait
 from appliance.automations.engine import MATCHES_OF_EVENT, MAX_DISPATCHED_AT_ONCE, MAX_UNDISPATCHED, TOO_MANY_EVENTS
 from appliance.automations.waits import MAX_WAITS
@@ -317,7 +318,42 @@ def test_the_ends_of_cancelled_waits_are_removed() -> None:
     for number in range(1_000):
         waits.add("lamp", Wait(number, StoredWait(began_at=number)))
         waits.pop("lamp")
-    assert waits.find_first() is None and len(waits._ends) <= MAX_CANCELLED
+    assert waits.find_first() is None and not waits._ends
+
+
+def test_waits_keep_no_memory_after_thousands_of_them_have_ended() -> None:
+    waits = RunningWaits()
+    for number in range(1_000):
+        waits.add(f"lamp{number}", Wait(number, StoredWait(began_at=number)))
+    for number in range(998):
+        waits.pop(f"lamp{number}")
+    assert len(waits) == 2 and len(waits._ends) <= 4
+    waits.pop("lamp998")
+    waits.pop("lamp999")
+    assert not waits._ends and sys.getsizeof(waits._waits) < 1_000
+
+
+async def test_ended_waits_of_many_devices_leave_no_large_dictionaries(tmp_path: Path) -> None:
+    async with bench(tmp_path, automation({**HOLDS, "device_id": "*"}, "many")) as it:
+        for power in ("off", "on", "off"):
+            for number in range(500):
+                it.show(f"desk:light:{number}", power=power)
+            await it.drain()
+            if power == "on":
+                assert it.parts.due_times.count_waits("many") == 500
+        by_device = (it.parts.engine._waits._by_device, it.parts.states.of("many").waits)
+        assert [sys.getsizeof(each) < 1_000 for each in by_device] == [True, True]
+
+
+async def test_the_waits_that_an_event_begins_share_their_data(tmp_path: Path) -> None:
+    many = automation(triggers=[{**HOLDS, "duration_secs": 600 + number} for number in range(20)])
+    del many["trigger"]
+    async with bench(tmp_path, many) as it:
+        it.show(LAMP, power="off")
+        it.show(LAMP, power="on")
+        await it.drain()
+        (waits,) = it.parts.states.of(many["id"]).waits.values()
+        assert len(waits) == 20 and len({id(each) for each in waits.values()}) == 1
 
 
 async def test_beyond_the_limit_only_waits_of_alarms_begin(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -259,16 +259,18 @@ async def test_messages_of_an_earlier_run_are_cleared(broker: Broker) -> None:
     async with broker.client() as client, BrokerHome(broker) as home:
         config = "homeassistant/device/lares_here/gone/config"
         await client.publish(config, '{"device":{"identifiers":["lares_here_gone"]}}', qos=1, retain=True)
-        await client.publish("lares/here/devices/gone/state", '{"boot":1}', qos=1, retain=True)
+        gone, misspelt = (f"lares/here/devices/{each}/state" for each in ("gone", "%65lgato_lights:light:0"))
+        await client.publish(gone, '{"boot":1}', qos=1, retain=True)
+        await client.publish(misspelt, '{"boot":99,"seq":1}', qos=1, retain=True)
         await client.publish("lares/here/devices/elgato_lights:light:0/set", "{}", qos=1, retain=True)
         async with publishing(home, "here", Lamp(home.registry, LAMP)):
-            await client.subscribe([(config, 1), ("lares/here/devices/gone/state", 1)])
+            await client.subscribe([(each, 1) for each in (config, gone, misspelt)])
             cleared = set()
             async with asyncio.timeout(15):
                 async for message in client.messages:
                     if not message.payload:
                         cleared.add(message.topic.value)
-                    if len(cleared) == 2:
+                    if len(cleared) == 3:
                         break
 
 

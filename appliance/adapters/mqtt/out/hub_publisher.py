@@ -308,7 +308,9 @@ class HubPublisher:
         if version is None or version <= (self._boot, self._sequence):
             return
         self._boot = version[0] + 1
-        if (device := self._find(unquote(received.topic.split("/")[3]))) is not None:
+        device = self._find(unquote(received.topic.split("/")[3]))
+        # another encoding of the id is a different topic, which must be cleared
+        if device is not None and received.topic == self._topics.of("devices", device.id, "state"):
             self._retained.note_published(received.topic, self._next_state(device, self._room_of(device)))
 
     async def _run_command(self, id_: str, given: HubCommand) -> None:

@@ -105,6 +105,7 @@ class Budget:
             if topic in self.parked and not self._must_wait(topic):
                 parked = self._take_parked(topic)
                 yield from self.run(topic, parked.work, parked.size)
+            yield
         self._spent = {topic: spent for topic, spent in self._spent.items() if self._level(spent, TOPIC_SHARE) > 0}
         if len(self._cheap) > MAX_CHEAP_TOPICS:
             self._cheap.clear()

@@ -94,6 +94,14 @@ def test_while_expensive_topics_use_all_their_time_unknown_ones_wait_too() -> No
     assert works.done == ["q0", "q0", "n0"]
 
 
+def test_each_look_at_a_parked_topic_is_a_step() -> None:
+    works = Works()
+    works.budget.spend("heavy", 2 * BURST_SECS, 2 * BURST_SECS)
+    for number in range(100):
+        works.message(f"a/{number}", "a")
+    assert len([*works.budget.resume()]) == len(works.budget.parked) == 100
+
+
 def test_parked_messages_of_any_number_of_topics_fill_no_memory() -> None:
     clock = VirtualClock()
     budget = Budget(clock, lambda _: None)

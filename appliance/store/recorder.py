@@ -179,8 +179,8 @@ class Recorder:
             yield
 
     def _make_ready(self, key: str, value: dict[str, Any] | None, stored: bytes | None) -> _Ready:
-        is_new = self._is_json(key, value) and is_changed(stored, value)
-        return _Ready(value, stored, encode_values({key: value}) if is_new else {})
+        changes = self._encode(key, value)
+        return _Ready(value, stored, changes if changes and is_changed(stored, value) else {})
 
     async def _encode_steadily(self, due: set[str]) -> dict[str, bytes | None]:
         """Return the present records of the devices. Devices that change meanwhile are encoded again."""
@@ -205,8 +205,9 @@ class Recorder:
         for device_id in device_ids:
             for key, value in self._record_device(device_id).items():
                 encoded.pop(key, None)
-                if self._is_json(key, value) and is_changed(self._document.get(key), value):
-                    encoded |= encode_values({key: value})
+                change = self._encode(key, value)
+                if change and is_changed(self._document.get(key), value):
+                    encoded |= change
             yield
 
     async def record(self, devices: Iterable[Device], more: Mapping[str, Any]) -> None:
@@ -242,8 +243,8 @@ class Recorder:
         """Return the values with these prefixes as JSON, including values that are not written yet."""
         every, changed = tuple(prefixes), dict[str, bytes | None]()
         await in_steps(self._clock, self._encoding(self._changed.list_all(), changed))
-        later = {key: value for key, value in self._document.list_later().items() if self._is_json(key, value)}
-        changed |= encode_values(later)
+        for key, value in self._document.list_later().items():
+            changed |= self._encode(key, value)
 
         def merge() -> dict[str, bytes]:
             present = {**self._document.list_encoded(every), **changed}
@@ -263,16 +264,16 @@ class Recorder:
         """Return the number of bytes written today (UTC) and in all recorded runs."""
         return self._counter.figures()
 
-    def _is_json(self, key: str, value: dict[str, Any] | None) -> bool:
-        """Return whether JSON can represent the value. If JSON cannot, log an error once per key."""
+    def _encode(self, key: str, value: dict[str, Any] | None) -> EncodedChanges:
+        """Return the encoded change. If JSON cannot represent the value, return nothing, and log an error once per
+        key."""
         try:
-            encode_values({key: value})
+            return encode_values({key: value})
         except TypeError as error:
             if key not in self._unencodable:
                 self._unencodable.add(key)
                 log.error("%s", error)
-            return False
-        return True
+            return {}
 
     async def _keep_flushing(self) -> None:
         for number in itertools.count(1):

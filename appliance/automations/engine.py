@@ -285,7 +285,7 @@ class Engine:
         """Resume the waits of devices that reported in safe mode, and repeat the changes, one device per step."""
         reports, self._first_reports = self._first_reports, {}
         for id_, attributes in reports.items():
-            for device in self._registry.find_devices([id_]):
+            if (device := self._registry.find_device(id_)) is not None:
                 self._resume_waits(device, attributes)
             yield
         yield from self._registry.repeat_doubtful()

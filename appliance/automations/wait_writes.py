@@ -26,9 +26,10 @@ class WaitWrites:
     async def aclose(self) -> None:
         await self._tasks.__aexit__()
 
-    def begin(self, id_: str, device_id: str) -> None:
-        """Begin to store the automation's waits for the device now."""
-        self._start(id_, device_id)
+    def write(self, id_: str, device_id: str) -> asyncio.Task[None]:
+        """Begin to store the automation's waits for the device now, or that no wait is left."""
+        self._unwritten[id_, device_id] = None
+        return self._writing.start()
 
     def remove(self, id_: str, device_id: str, key: str) -> Awaitable[None] | None:
         """Remove an ended wait from memory. If the wait may be stored or is being written, return a coroutine that
@@ -39,11 +40,7 @@ class WaitWrites:
         self._states.store_wait(id_, device_id, key, None)
         if not is_stored and not is_on_its_way:
             return None
-        return asyncio.shield(self._start(id_, device_id))
-
-    def _start(self, id_: str, device_id: str) -> asyncio.Task[None]:
-        self._unwritten[id_, device_id] = None
-        return self._writing.start()
+        return asyncio.shield(self.write(id_, device_id))
 
     async def _write(self) -> None:
         unwritten, self._unwritten = self._unwritten, {}

@@ -74,7 +74,7 @@ class Waits:
             self._begin(active, trigger, device_id, self._stored(outcome.dated(self._environment)))
             if event.device.is_virtual or is_alarm:
                 # after a power cut, the stored value may already match, so only a stored wait can fire
-                self._writes.begin(active.id, device_id)
+                self._writes.write(active.id, device_id)
 
     def preview(self, active: ActiveTrigger, trigger: DeviceTrigger, event: DeviceStateChanged) -> StoredWait | None:
         """Return the wait that `follow` would begin after this event, or None."""

@@ -37,8 +37,9 @@ class DeviceEncoder:
 
     def forget_removed(self, event: events.Event) -> None:
         assert isinstance(event, events.DeviceRemoved)
-        self._kept.pop(event.device_id, None)
-        self._kept = shrunk(self._kept)
+        if event.device_id in self._kept:
+            del self._kept[event.device_id]
+            self._kept = shrunk(self._kept)
         self._last = ((), b"[]")
 
     def encode(self, device: Device) -> bytes:

@@ -49,6 +49,8 @@ class RunningWaits:
     def pop(self, device_id: str) -> Wait | None:
         """Remove and return the device's wait, if any."""
         wait = self._waits.pop(device_id, None)
+        if wait is None:
+            return None
         self._waits = shrunk(self._waits)
         if len(self._ends) > 2 * len(self._waits):
             self._ends = [(each.due, id_) for id_, each in self._waits.items()]

@@ -174,10 +174,12 @@ class Registry:
             self._by_adapter[adapter] = shrunk(self._by_adapter[adapter])
             if not self._by_adapter[adapter]:
                 del self._by_adapter[adapter]
-            self._unavailable.discard(device_id)
+            if device_id in self._unavailable:
+                self._unavailable.remove(device_id)
+                self._unavailable = shrunk(self._unavailable)
             self._first_reports.forget(device_id, is_kept=is_kept)
             device = self._devices.pop(device_id)
-            self._devices, self._unavailable = shrunk(self._devices), shrunk(self._unavailable)
+            self._devices = shrunk(self._devices)
             self._listed = None
             self._dropped.forget(adapter, device_id)
             if not is_kept:

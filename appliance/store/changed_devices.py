@@ -62,8 +62,9 @@ class ChangedDevices:
         """Note that a device was removed. If `is_deleted` is true, the next flush deletes its stored values."""
         for name in ("_due", "_minor", "_has_numbers", "_offline"):
             ids: set[str] = getattr(self, name)
-            ids.discard(device_id)
-            setattr(self, name, shrunk(ids))
+            if device_id in ids:
+                ids.remove(device_id)
+                setattr(self, name, shrunk(ids))
         if is_deleted:
             self._removed.add(device_id)
             self._due.add(device_id)

@@ -67,8 +67,8 @@ def exclude_devices(bus: Bus) -> None:
         if isinstance(event, CatalogReloaded):
             if event.loaded_count >= FILES_PER_EXCLUSION:
                 exclude_present()
-        elif isinstance(event, DeviceRemoved):
-            reported.discard(event.device_id)
+        elif isinstance(event, DeviceRemoved) and event.device_id in reported:
+            reported.remove(event.device_id)
             reported = shrunk(reported)
         elif isinstance(event, DeviceStateChanged):
             reported.add(event.device.id)

@@ -10,7 +10,7 @@ Read in this order:
 - `decider` checks the switch, the `brake`, the conditions, and the `policy`.
 - `environment` contains the parts of the hub that automations need.
 - `automation_states`, `wait_writes`, `variables`, `timers`, and `change_times` store data across restarts;
-  `stored_hashes` computes the keys in this data, and `old_formats` converts data of version 0.1.
+  `stored_hashes` computes the keys in this data, and `old_formats` converts data of earlier versions.
 - `ctx` implements the methods that Lua calls; `ctx_arguments` checks their arguments.
 - `names/` warns about unknown names and wrong literals.
 - `automations` combines these parts; `safe_mode` pauses them after crashes.

@@ -74,11 +74,11 @@ class FirstReports:
         self._missing[device_id] = _Missing(names, names, names - {"state"} if are_doubtful else names & before)
 
     def doubt(self, device_id: str, attributes: frozenset[str]) -> None:
-        """Make these attributes doubtful until the device sends them again, or `settle` returns them."""
+        """Make these attributes doubtful until the device sends them again, or `end_doubt` returns them."""
         missing = self._missing.setdefault(device_id, _Missing(NO_ATTRIBUTES, NO_ATTRIBUTES, NO_ATTRIBUTES))
         missing.doubtful |= attributes - {"state"}
 
-    def settle(self, device: Device) -> frozenset[str]:
+    def end_doubt(self, device: Device) -> frozenset[str]:
         """End the doubt about the present values that the device has sent since the hub's start. Return their
         attributes."""
         missing = self._missing.get(device.id)

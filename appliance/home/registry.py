@@ -245,7 +245,7 @@ class Registry:
     def repeat_doubtful(self) -> Iterator[None]:
         """Publish the doubtful values that devices have sent since the hub's start, one device per step."""
         for device in map(self._devices.get, [*self._devices]):
-            if device is not None and (sent := self._first_reports.settle(device)):
+            if device is not None and (sent := self._first_reports.end_doubt(device)):
                 self._bus.publish(events.DoubtfulValuesRepeated(device=device, attributes=sent))
             yield
 

@@ -24,11 +24,10 @@ def read_plain(path: Path, max_bytes: int | None = None) -> bytes:
             raise OSError(errno.EINVAL, "it is not a regular file", str(path))
         if max_bytes is None:
             return stream.read()
-        data = read_at_most(stream, max_bytes + 1) if size <= max_bytes else b""
-    if size > max_bytes or len(data) > max_bytes:
-        shown = f"{max_bytes >> 20} MiB" if max_bytes >= 1 << 20 else f"{max_bytes >> 10} KiB"
-        raise OSError(errno.EFBIG, f"it is larger than {shown}", str(path))
-    return data
+        if size <= max_bytes and len(data := read_at_most(stream, max_bytes + 1)) <= max_bytes:
+            return data
+    shown = f"{max_bytes >> 20} MiB" if max_bytes >= 1 << 20 else f"{max_bytes >> 10} KiB"
+    raise OSError(errno.EFBIG, f"it is larger than {shown}", str(path))
 
 
 def read_at_most(stream: IO[bytes], max_bytes: int) -> bytes:

@@ -200,10 +200,10 @@ def _prepare_rollback(target: Path) -> str:
     data = _read_previous(previous)
     with suppress(OSError):
         current = target.read_bytes()
-    if not _has_digest(current) and _has_digest(data):
-        current = data
-    _check_archive(current, target)
-    return _read_installer(current)
+    if _has_digest(current):
+        return _read_installer(current)
+    _check_archive(data, target)  # a version before 0.3.0 contains no script
+    return _read_installer(data)
 
 
 def _replace(arguments: argparse.Namespace, target: Path, data: bytes | None) -> int:

@@ -79,7 +79,7 @@ class Worker(asyncio.BufferedProtocol):
     - `_alarms`: the same frames for the runs that alarms caused.
     - `_by_clients`: the same frames for the runs that clients started.
     - `_others`: all other frames that are not sent yet.
-    - `_delayed`: the frames from `_others` that wait until a computing run ends, for lack of memory.
+    - `_delayed`: the frames from `_others` that wait until a computing run pauses or ends, for lack of memory.
     - `_stuck`: the names of the runs that could not be stopped. Their threads keep their memory.
     - `_is_crowded`: whether the worker has warned that runs wait to begin. Once half of them have ended, it can warn
       again.
@@ -284,7 +284,8 @@ class Worker(asyncio.BufferedProtocol):
     def _send_waiting(self) -> None:
         while self.is_usable and self.is_ready and len(self._running) < MAX_RUNNING and (waiting := self._choose()):
             run, kind, parts = waiting.popleft()
-            if kind is FrameKind.ANSWER and run.priority is not Priority.ALARM and self._lacks_memory():
+            is_delayable = kind is FrameKind.ANSWER and run.priority is not Priority.ALARM
+            if is_delayable and (self._delayed or self._lacks_memory()):
                 self._delay(run, parts)
                 continue
             frame = run.encode_frame(kind, parts)
@@ -407,8 +408,9 @@ class Worker(asyncio.BufferedProtocol):
     def _note_idle(self, run: LuaRun) -> None:
         """Free the run's slot, because its Lua has paused or ended."""
         self._running.discard(run)
-        self._others.extendleft(reversed(self._delayed))
-        self._delayed.clear()
+        if self._delayed and not (self._running and self._lacks_memory()):
+            self._others.extendleft(reversed(self._delayed))
+            self._delayed.clear()
         self._send_soon()
 
     def _send_soon(self) -> None:

@@ -27,8 +27,8 @@ MAX_LATE_SECS = 12.0
 TIMEOUT = "timeout"
 """The status of a `ScriptFailed` whose file exceeded a time limit."""
 
-_WHY = "a short limit, because other files took too long to load; correct the endless files, then reload"
-_REMEDY = "correct the file, then reload"
+_WHY = "a short limit, because other files took too long to load; correct the endless files, then try again"
+_REMEDY = "correct the file"
 
 _current: ContextVar[LoadLimit | None] = ContextVar("load_limit", default=None)
 

@@ -31,7 +31,7 @@ MAX_CONCURRENT_READS = 4
 the others."""
 
 MAX_CONCURRENT_REPEATS = 8
-"""Maximum number of late files that run concurrently."""
+"""Maximum number of files that run concurrently in the second round (see `LoadLimit`)."""
 
 DEFINITIONS_THREAD = "definitions"
 """The thread that checks the tables and texts of files. Several such threads would delay the event loop together."""

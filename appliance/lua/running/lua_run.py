@@ -52,7 +52,7 @@ class Phase(Enum):
 class Priority(Enum):
     """The order in which the runs of scenes and automations begin while many others have not ended."""
 
-    NORMAL = "after the runs that wait already"
+    NORMAL = "after the runs that already wait"
     ALARM = "before others, because an alarm caused the run"
     NESTED = "at once, because the run takes the place of an execution that waits for it"
     CLIENT = "only while the worker has enough memory, and fairly among clients, because a client started the run"

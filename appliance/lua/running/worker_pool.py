@@ -1,7 +1,7 @@
 """Runs Lua files in worker processes. Each run has a separate Lua state with limits.
 
-At most one worker receives new runs. A worker that must end, for example because it needs too much memory, receives
-no more runs, and the next run starts a new worker.
+At most one worker receives new runs. If this worker ends, for example because it needs too much memory, the next run
+starts a new worker.
 """
 
 from __future__ import annotations

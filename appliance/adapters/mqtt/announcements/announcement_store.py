@@ -20,6 +20,7 @@ from appliance.adapters.mqtt.out.topics import HubTopics
 from appliance.adapters.mqtt.refusals import Refusal, Refusals, reason_of
 from appliance.adapters.mqtt.router import Router
 from appliance.adapters.mqtt.tasmota import announcements as tasmota
+from appliance.byte_budget import count_json_values
 from appliance.errors import Invalid
 
 MAX_CONFIGS = 60_000
@@ -305,9 +306,8 @@ def _memory_of(payload: bytes, found: Iterable[Announcement]) -> int:
 
     Only the texts of templates are included, because their parsed form has a separate limit.
     """
-    parts = sum(map(payload.count, (b"{", b"[", b",")))
     entities = sum(ENTITY_BYTES + AVAILABILITY_BYTES * len(each.availability) for each in found)
-    return 3 * len(payload) + JSON_PART_BYTES * parts + entities
+    return 3 * len(payload) + JSON_PART_BYTES * count_json_values(payload) + entities
 
 
 def _put(table: dict[str, T], key: str, value: T) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Collection, Iterable, Iterator
 
 from appliance.adapters.mqtt.hub_states import HUB_STATE, HUB_STATUS, parse_version
@@ -76,7 +75,7 @@ class NewestMessages:
         (self._large if received.size > MAX_SMALL_BYTES else small)[received.topic] = None
         if not is_exact:
             self._inexact[received.topic] = None
-        forgotten = deque[str]()
+        forgotten: list[str] = []
         if len(self._inexact) > MAX_INEXACT:
             forgotten.append(next(iter(self._inexact)))
             self._remove(forgotten[-1])

@@ -244,7 +244,8 @@ class Registry:
 
     def repeat_doubtful(self) -> Iterator[None]:
         """Publish the doubtful values that devices have sent since the hub's start, one device per step."""
-        for device in map(self._devices.get, [*self._devices]):
+        for device_id in [*self._devices]:
+            device = self._devices.get(device_id)
             if device is not None and (sent := self._first_reports.end_doubt(device)):
                 self._bus.publish(events.DoubtfulValuesRepeated(device=device, attributes=sent))
             yield
@@ -297,8 +298,8 @@ class Registry:
             if event.device_id in self._devices:
                 self._bus.publish(event)
             yield
-        for device in map(self._devices.get, changed):
-            if device is not None:
+        for device_id in changed:
+            if (device := self._devices.get(device_id)) is not None:
                 self._bus.publish(events.DeviceUpdated(device=device))
             yield
         for room_id in [room_id for room_id, room in made.rooms.items() if room is None]:

@@ -315,6 +315,34 @@ def test_a_part_of_a_report_contains_few_attributes() -> None:
     assert count_parts(most // 2, most // 2, most, most) == 3
 
 
+@pytest.mark.parametrize("work", ["a layout change", "the repetition of doubtful values"])
+def test_long_work_publishes_present_values_even_after_devices_have_been_removed(work: str) -> None:
+    home = Home(report(*(seen(f"a:{number}", brightness=1, power="off") for number in (1, 2, 3))))
+    registry = home.registry
+    if work == "a layout change":
+        steps = registry.commit(
+            registry.preview(
+                lambda layout, devices: layout.rename_device("a:1", "One", devices).rename_device(
+                    "a:2", "Two", devices
+                ),
+                registry.layout,
+            )
+        )
+    else:
+        for device_id in ("a:1", "a:2"):
+            registry.doubt(device_id, frozenset({"brightness"}))
+        steps = registry.repeat_doubtful()
+    next(steps)
+    registry.remove("a", "a:3")
+    registry.update_attributes("a", "a:2", {"power": "on"})
+    home.news()
+    for _ in steps:
+        pass
+    (event,) = home.news()
+    assert isinstance(event, events.DeviceUpdated | events.DoubtfulValuesRepeated)
+    assert event.device is home.device("a:2")
+
+
 def test_thousands_of_missing_devices_are_removed_in_steps() -> None:
     home = Home()
     publish = Publisher("a", home.registry, home.bus, home.clock)

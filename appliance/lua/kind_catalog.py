@@ -85,7 +85,7 @@ class KindCatalog:
 
     async def load(self) -> None:
         """Load every valid kind at the start. Raise `ConfigFailed` for sections that their kinds reject."""
-        reading = await self.files.read(self.sections, tries=2)
+        reading = await self.files.read(self.sections, repeats_faulty=True)
         if reading.refused:
             raise ConfigFailed(sorted(chain(*reading.refused.values())))
         self._accept(reading)

@@ -61,7 +61,7 @@ class Machine:
             return LoadedFile(definition=source.name, source=source)
 
         with limit_load(lambda: self.secs):
-            loaded = await load_folder(Contents(sources=sources, faults=()), load_one, tries=1)
+            loaded = await load_folder(Contents(sources=sources, faults=()), load_one)
         assert {each.file for each in loaded.faults} == needs.keys() - {each.definition for each in loaded.files}
         return [each.definition for each in loaded.files]
 
@@ -127,7 +127,7 @@ async def load(pool: WorkerPool, *sources: Source) -> tuple[list[str], list[str]
             raise ConfigFailed([failed.fault]) from None
         return LoadedFile(definition=source.name, source=source)
 
-    loaded = await load_folder(Contents(sources=tuple(sources), faults=()), load_one, tries=1)
+    loaded = await load_folder(Contents(sources=tuple(sources), faults=()), load_one)
     return [each.definition for each in loaded.files], [str(each) for each in loaded.faults]
 
 

@@ -76,7 +76,7 @@ async def _faults_in(folder: str, catalog: Catalog[Any], texts: Mapping[Source, 
     sources = tuple(source for source, file in texts.items() if file.folder == folder)
     if not sources:
         return []
-    loaded = await load_folder(Contents(sources=sources, faults=()), catalog.check_text, tries=2)
+    loaded = await load_folder(Contents(sources=sources, faults=()), catalog.check_text, repeats_faulty=True)
     present = {each.definition.id: each.source.name for each in (await catalog.check()).valid}
     clashes = (
         Fault(each.source.name, 0, f"{present[each.definition.id]} already has the id {each.definition.id}")

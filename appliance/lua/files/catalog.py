@@ -110,10 +110,10 @@ class CheckResult(Struct, Generic[D], frozen=True, kw_only=True):
 
 
 async def load_folder(
-    contents: Contents, load: Callable[[Source], Awaitable[LoadedFile[D]]], tries: int
+    contents: Contents, load: Callable[[Source], Awaitable[LoadedFile[D]]], *, repeats_faulty: bool = False
 ) -> LoadedFolder[D]:
-    """Load the files within the limits of `LoadLimit`. `load` raises `ConfigFailed` with the faults of a file. If
-    `tries` is 2, load each faulty file twice; otherwise, load only late files twice."""
+    """Load the files within the limits of `LoadLimit`. `load` raises `ConfigFailed` with the faults of a file. Load
+    late files twice, and if `repeats_faulty` is true, each faulty file."""
     faulty = defaultdict[str, Sequence[Fault]](tuple)
     for fault in contents.faults:
         faulty[fault.file] = (*faulty[fault.file], fault)
@@ -134,7 +134,7 @@ async def load_folder(
 
     with limit_load() as limit:
         await load_all(contents.sources, MAX_CONCURRENT_READS)
-        again = [each for each in contents.sources if each not in loaded and (tries > 1 or limit.is_late(each))]
+        again = [each for each in contents.sources if each not in loaded and (repeats_faulty or limit.is_late(each))]
         with limit.second_round(again) as parts:
             for part in parts:
                 await load_all(part, MAX_CONCURRENT_REPEATS)
@@ -213,7 +213,7 @@ class Catalog(Generic[T]):
 
         Load a faulty file twice, because a valid file may fail while the machine is busy.
         """
-        reading = await self._read(tries=2)
+        reading = await self._read(repeats_faulty=True)
         if reading.duplicates and not self._omits_copies:
             raise ConfigFailed(list(reading.duplicates))
         self._accept(reading)
@@ -307,9 +307,9 @@ class Catalog(Generic[T]):
         self.rejected = list_first((*reading.faults, *reading.duplicates))
         self.is_complete = self._folder is not None and not reading.is_missing and not self.rejected
 
-    async def _read(self, tries: int = 1) -> LoadedFolder[T]:
+    async def _read(self, *, repeats_faulty: bool = False) -> LoadedFolder[T]:
         await self._check_dependencies()
-        loaded = await load_folder(await read_folder(self._folder), self._load_changed, tries)
+        loaded = await load_folder(await read_folder(self._folder), self._load_changed, repeats_faulty=repeats_faulty)
         self._valid, self._outdated = {file.source.name: file for file in loaded.files}, {}
         files, duplicates = await asyncio.to_thread(_without_copies, loaded.files)
         return replace(loaded, files=files, duplicates=duplicates)

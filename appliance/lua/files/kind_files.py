@@ -85,16 +85,17 @@ class KindFiles:
         self.folder = folder
         self._describe = partial(describe, is_kind=True)
 
-    async def read(self, sections: Sequence[LuaSection], tries: int = 1) -> KindReading:
-        """Read the home's files, and the bundled files that the sections use. Read a faulty file up to `tries`
-        times."""
+    async def read(self, sections: Sequence[LuaSection], *, repeats_faulty: bool = False) -> KindReading:
+        """Read the home's files, and the bundled files that the sections use. For `repeats_faulty`, see
+        `load_folder`."""
         contents = await read_folder(self.folder)
         named = {section.kind for section in sections}
         own = {_kind_of_file(each.name) for each in contents.sources}
         bundled = {_kind_of_file(each.name): each for each in (await asyncio.to_thread(read_bundled_kinds)).sources}
         absent = named - own - {_kind_of_file(each.file) for each in contents.faults}
         used = [bundled[name] for name in sorted(absent & bundled.keys())]
-        loaded = await load_folder(replace(contents, sources=(*contents.sources, *used)), self.load, tries)
+        contents = replace(contents, sources=(*contents.sources, *used))
+        loaded = await load_folder(contents, self.load, repeats_faulty=repeats_faulty)
         kinds = {_kind_of_file(each.source.name): each for each in loaded.files}
         faults: dict[str, tuple[Fault, ...]] = {}
         for fault in loaded.faults:

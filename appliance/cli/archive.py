@@ -36,6 +36,7 @@ from appliance.cli.record_checks import (
 from appliance.errors import Invalid, StartFailed
 from appliance.files.file_locations import has_control_characters
 from appliance.home.values import to_bytes
+from appliance.shortening import shorten
 from appliance.store.document_files import MIGRATIONS
 from appliance.store.file_format import STORE_FORMAT
 from appliance.store.month_files import HISTORY_FOLDER, month_in
@@ -263,7 +264,7 @@ def _too_large(largest: tarfile.TarInfo | None) -> _Refused:
 
 
 def _shown(entry: tarfile.TarInfo) -> str:
-    return one_line(entry.name[:MAX_SHOWN_CHARS]) + ("…" if len(entry.name) > MAX_SHOWN_CHARS else "")
+    return one_line(shorten(entry.name, MAX_SHOWN_CHARS))
 
 
 def find_path_fault(path: PurePosixPath) -> str | None:

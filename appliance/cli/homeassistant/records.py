@@ -23,6 +23,7 @@ from appliance.cli.record_checks import check_record
 from appliance.clock import Clock
 from appliance.errors import Invalid, LaresError
 from appliance.home.layout import MAX_ROOMS
+from appliance.shortening import shorten
 from appliance.store.disk import Disk
 from appliance.store.document import open_document
 from appliance.store.record_keys import ASSIGNMENT_PREFIX, DEVICE_PREFIX, NAME_PREFIX, ROOM_PREFIX, VARIABLE_PREFIX
@@ -136,8 +137,7 @@ def _excess(installation: Installation, unknown_devices: Sized) -> list[Step]:
 
 def _shown(value: Any) -> str:
     """Return the value as JSON, shortened for a message."""
-    text = json.dumps(value)
-    return text if len(text) <= MAX_SHOWN_CHARS else f"{text[:MAX_SHOWN_CHARS]}…"
+    return shorten(json.dumps(value), MAX_SHOWN_CHARS)
 
 
 def _post(path: str, body: Any) -> HubRequest:

@@ -9,6 +9,7 @@ from unicodedata import combining, normalize
 
 from appliance.cli.homeassistant.yaml_parser import Tagged
 from appliance.home.texts import clean_text
+from appliance.shortening import shorten
 
 MAX_TITLE_CHARS = 200
 MAX_QUOTED_CHARS = 60
@@ -53,8 +54,7 @@ def readable(value: Any) -> str:
 
 def shown(value: Any) -> str:
     """Return a value of the configuration for a message, shortened."""
-    text = readable(value)
-    return text if len(text) <= MAX_QUOTED_CHARS else f"{text[:MAX_QUOTED_CHARS]}…"
+    return shorten(readable(value), MAX_QUOTED_CHARS)
 
 
 def as_text(value: Any) -> str | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterable
 from typing import Any
 
@@ -32,11 +31,15 @@ async def convert_waits(
         keys = {hash_text(_repr_of(each)): key_of(each) for each in triggers}
         for device_id, waits in state.waits.items():
             state.waits[device_id] = {keys.get(key, key): wait for key, wait in waits.items()}
-            changes[wait_record_key(definition.id, device_id)] = state.waits[device_id]
+            changes[wait_record_key(definition.id, device_id)] = {**state.waits[device_id]}
         changes[AUTOMATION_PREFIX + definition.id] = state.encode() or None
-    if changes:
-        with contextlib.suppress(StoreFailed):  # the next start tries again
-            await storage.put_many(changes)
+    if not changes:
+        return
+    try:
+        await storage.put_many(changes)
+    except StoreFailed:  # the next flush tries again
+        for key, value in changes.items():
+            storage.put_later(key, value)
 
 
 def _repr_of(trigger: DeviceTrigger) -> str:

@@ -216,10 +216,12 @@ async def test_a_wait_is_kept_only_for_an_equivalent_trigger(
         assert it.fired == (["a"] if is_kept else [])
 
 
-async def test_waits_of_version_0_1_are_read(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_bad", [False, True])
+async def test_waits_of_version_0_1_are_read(is_bad: bool, tmp_path: Path) -> None:
     event = {"type": "device_state_change", "device_id": LAMP, "attribute": "power", "value": "on"}
     wait = {"began_at": 1780315200000, "event": event}
     card = Card({"automation/a": {"waits": {f"1244f9a87c448f90 {LAMP}": wait}}})
+    card.is_bad = is_bad
     async with bench(tmp_path, automation(HOLDS), card=card) as it:
         key = it.parts.engine._active["a"][0].key
         assert card.values == {f"wait/{LAMP}\ta": {key: {"began_at": 1780315200000, "value": "on"}}}

@@ -50,7 +50,7 @@ class Phase(Enum):
 
 
 class Priority(Enum):
-    """The order in which the runs of scenes and automations begin while many others have not ended."""
+    """The place of a run among the runs of scenes and automations that wait to begin."""
 
     NORMAL = "after the runs that already wait"
     ALARM = "before others, because an alarm caused the run"

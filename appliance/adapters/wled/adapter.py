@@ -10,13 +10,10 @@ import logging
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, suppress
 from itertools import accumulate
-from typing import Any, TypedDict
-
-from msgspec.json import Decoder
+from typing import Any
 
 from appliance.adapters.base import CommandResult
 from appliance.adapters.confirmation import ExpectedState, attributes_in
-from appliance.adapters.device_json import parse_json
 from appliance.adapters.polling import PollingAdapter
 from appliance.errors import BadAnswer, Invalid, Unanswered, Unreadable
 from appliance.home.command_specs import CommandSpec, check_offered
@@ -55,39 +52,6 @@ _CHANGES: Mapping[tuple[str, str], Callable[[Any, tuple[str, ...]], dict[str, An
     (EFFECT, "set"): lambda name, effects: {"fx": effects.index(name)},
 }
 """Maps each command to a function that converts the command's value to the change."""
-
-
-class _Segment(TypedDict, total=False):
-    id: Any
-    stop: Any
-    n: Any
-    on: Any
-    bri: Any
-    col: Any
-    fx: Any
-
-
-class _State(TypedDict, total=False):
-    on: Any
-    bri: Any
-    seg: list[_Segment]
-
-
-class _Info(TypedDict, total=False):
-    name: Any
-    product: Any
-    ver: Any
-    mac: Any
-
-
-class _Push(TypedDict, total=False):
-    """The fields of a pushed message that the adapter reads, about a third of the message."""
-
-    state: _State
-    info: _Info
-
-
-_PUSH = Decoder(_Push)
 
 
 class WledAdapter(PollingAdapter):
@@ -165,7 +129,7 @@ class WledAdapter(PollingAdapter):
 
     def open_push(self) -> AbstractAsyncContextManager[AsyncIterator[Any]]:
         """Open the strip's WebSocket. The strip sends its state at once, and after each change."""
-        return self.http.messages("/ws", silence_secs=SILENCE_SECS, parse=_parse_push)
+        return self.http.messages("/ws", silence_secs=SILENCE_SECS)
 
     def receive(self, message: Any) -> None:
         """Publish the strip, then its segments. Messages before the first poll are ignored, because the names of the
@@ -254,14 +218,6 @@ class WledAdapter(PollingAdapter):
             info=Info(manufacturer="WLED", parent_id=f"{self.name}:light"),
             commands=self._segment_commands,
         )
-
-
-def _parse_push(body: bytes | str, address: str) -> Any:
-    """Parse the known fields only. Parse a message with other types of values like the answer to a request."""
-    try:
-        return _PUSH.decode(body)
-    except (ValueError, RecursionError):
-        return parse_json(body, address)
 
 
 def _commands_of(effects: tuple[str, ...]) -> tuple[CommandSpec, ...]:

@@ -272,7 +272,10 @@ class Engine:
         if alarms := _alarms_of(event):
             urgent = [each for each in found if _attribute_of(each) in alarms]
             found = [each for each in found if _attribute_of(each) not in alarms]
-            self._undispatched_alarms.append((iter(urgent), event, 0))
+            if urgent:
+                self._undispatched_alarms.append((iter(urgent), event, 0))
+        if not found:
+            return
         matches = len(found) + MATCHES_OF_EVENT
         if self._undispatched_matches + matches <= MAX_UNDISPATCHED:
             self._undispatched_matches += matches

@@ -14,6 +14,7 @@ from appliance.lua.running.run_limits import DEADLINE_GRACE_SECS, RunSettings
 from appliance.lua.running.worker_process import WorkerProcess
 from appliance.lua.text.source import Source
 from appliance.lua_worker.protocol import CPU_SECS, LAST, MEMORY_USE, Decoder, FrameKind, Reason, WorkerFrame, encode
+from appliance.shortening import join_first
 
 MAX_RUNNING = 64
 """Maximum number of concurrent runs in one worker. Further runs wait."""
@@ -183,8 +184,8 @@ class Worker(asyncio.BufferedProtocol):
             self._check_later()
             await self._closed.wait()
             ended = await asyncio.to_thread(self._process.wait)
-            names = sorted({run.name for run in self._running if run.is_begun})[:MAX_NAMED]
-            suspects = f" while it ran {', '.join(names)}" if names else ""
+            names = sorted({run.name for run in self._running if run.is_begun})
+            suspects = f" while it ran {join_first(names, MAX_NAMED)}" if names else ""
             self.kill(f"the Lua worker ended unexpectedly ({ended}){suspects}")
         except OSError as error:
             self.kill(f"the Lua worker cannot be started: {error}")
@@ -469,7 +470,7 @@ class Worker(asyncio.BufferedProtocol):
             run = self._runs.get(self._largest[0])
             whose = "" if run is None else f"; {run.name} used the most memory, so reduce its data"
             if self._stuck:
-                names = ", ".join(sorted(self._stuck)[:MAX_NAMED])
+                names = join_first(sorted(self._stuck), MAX_NAMED)
                 whose = f"; executions that could not be stopped still hold memory, so correct them: {names}"
             more = f"{used >> 20} MB of memory, more than its limit of {limit >> 20} MB"
             self.kill(f"the Lua worker needed {more} (from scripts.max_memory_mb), and was killed{whose}")

@@ -1090,6 +1090,23 @@ def test_an_include_that_cannot_be_read_is_reported_and_the_rest_is_imported(tmp
     ]
 
 
+def test_an_include_in_an_included_file_is_relative_to_that_file(tmp_path: Path) -> None:
+    for name, text in {
+        "configuration.yaml": "homeassistant: !include sub/core.yaml",
+        "sub/core.yaml": "packages: !include packages.yaml\ntime_zone: !include zone.yaml",
+        "sub/zone.yaml": "Europe/Berlin",
+        "sub/packages.yaml": "{laundry: !include packages/laundry.yaml}",
+        "sub/packages/laundry.yaml": "automation: !include ../automations.yaml",
+        "sub/automations.yaml": "- {alias: Kept, triggers: []}",
+    }.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    found = read_installation(tmp_path)
+    assert [each["alias"] for _, each in found.automations] == ["Kept"]
+    assert found.locale == {"timezone": "Europe/Berlin"}
+    assert not found.problems
+
+
 def test_a_link_may_lead_to_another_file_in_the_folder_but_not_outside(tmp_path: Path) -> None:
     (tmp_path / "ha" / "shared").mkdir(parents=True)
     (tmp_path / "ha" / "shared" / "mine.yaml").write_text("- {alias: A, trigger: []}")

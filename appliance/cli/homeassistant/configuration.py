@@ -39,17 +39,19 @@ class Configuration:
     def __init__(self, folder: ConfigFolder) -> None:
         self._folder = folder
         self._parts = [(origin, folder.mapping(origin, "the package", part)) for origin, part in self._read_parts()]
-        """The path and content of configuration.yaml and of each package, without included files."""
+        """The path and content of configuration.yaml, its section `homeassistant`, and each package, without included
+        files."""
 
     def _read_parts(self) -> Iterator[tuple[str, Any]]:
         name = "configuration.yaml"
         main = self._folder.mapping(name, "the file", self._folder.read_yaml(name))
-        origin, core = next(included_files(self._folder, name, main.get("homeassistant")), (name, None))
-        core = self._folder.mapping(origin, "homeassistant", core)
-        yield name, {**main, "homeassistant": core}
+        core_origin, core = next(included_files(self._folder, name, main.get("homeassistant")), (name, None))
+        core = self._folder.mapping(core_origin, "homeassistant", core)
+        yield name, {key: value for key, value in main.items() if key != "homeassistant"}
+        yield core_origin, {"homeassistant": core}
         stated = core.get("packages")
         is_named = isinstance(stated, Tagged) and stated.tag == "!include_dir_named"
-        for origin, value in included_files(self._folder, name, stated):
+        for origin, value in included_files(self._folder, core_origin, stated):
             packages = {origin: value} if is_named else self._folder.mapping(origin, "packages", value)
             for package in packages.values():
                 yield from included_files(self._folder, origin, package)

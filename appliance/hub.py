@@ -359,8 +359,8 @@ class Hub:
         return Environment(self.registry, self.bus, watch, self.store.document, limits=limits)
 
     def _build_ctx_methods(self) -> Mapping[str, CtxFunction]:
-        async def run_scene(id_: str, chain: tuple[str, ...]) -> ExecutionEntry:
-            return await self.scenes.run(id_, chain)
+        async def run_scene(id_: str, context: Context) -> ExecutionEntry:
+            return await self.scenes.run(id_, context)
 
         return CtxMethods(self.environment, self.dispatcher, run_scene, self._config.notify.targets).table()
 
@@ -393,8 +393,16 @@ class Hub:
         return Executor(self.pool, self._new_context, self.clock, history, self._unfinished)
 
     def _new_context(self, request: ExecutionRequest) -> Context:
-        chain, memory = request.chain, self._row_memory
-        return Context(self.clock, request.kind, request.id, self._ctx_methods, self.failed_calls, chain, memory)
+        return Context(
+            self.clock,
+            request.kind,
+            request.id,
+            self._ctx_methods,
+            self.failed_calls,
+            request.chain,
+            self._row_memory,
+            is_alarm=request.is_alarm,
+        )
 
     async def _enter_automations(self, stack: AsyncExitStack) -> None:
         config = self._config

@@ -15,6 +15,7 @@ from appliance.home.texts import MAX_ID_CHARS, MAX_NAME_CHARS, text
 from appliance.lua.executable_files import ExecutableFiles
 from appliance.lua.files.catalog import Catalog, Dependencies, Inspect, hint_of_field
 from appliance.lua.files.folder import folder_of
+from appliance.lua.running.context import Context
 from appliance.lua.running.executor import CANCELLED, Execution, ExecutionRequest, Executor
 from appliance.lua.running.modes import Decision, Mode, ModeType, mode_check
 from appliance.lua.running.worker_pool import WorkerPool
@@ -81,11 +82,11 @@ class Scenes(ExecutableFiles[Scene]):
     async def __aexit__(self, *_: object) -> None:
         await self.executor.__aexit__()
 
-    def execute(self, id_: str, chain: tuple[str, ...] = (), client: str = "") -> Execution:
+    def execute(self, id_: str, caller: Context | None = None, client: str = "") -> Execution:
         """Start, queue, or drop the scene according to its mode. Return at once.
 
-        `chain` contains the labels of the executions that caused this execution. `client` is the key or the broker
-        whose client started it.
+        `caller` is the context of the execution that caused this execution. `client` is the key or the broker whose
+        client started it.
         """
         file = self.catalog.get(id_)
         mode = file.definition.mode
@@ -97,22 +98,23 @@ class Scenes(ExecutableFiles[Scene]):
                 source=file.source,
                 mode=mode,
                 is_waited_for=True,
-                chain=chain,
+                is_alarm=caller is not None and caller.is_alarm,
+                chain=() if caller is None else caller.chain,
                 client=client,
             )
         )
 
-    async def run(self, id_: str, chain: tuple[str, ...]) -> ExecutionEntry:
+    async def run(self, id_: str, caller: Context) -> ExecutionEntry:
         """Start the scene and wait until it ends. Cancel the execution if the waiting task is cancelled.
 
         Raise `Invalid` if the scene would run itself, even indirectly. Also raise `Invalid` if the scenes would wait
         for each other forever, because the scene is queued after an execution that is waiting for a member of the
         chain.
         """
-        wait = (chain[-1], f"scene:{id_}")
+        chain, wait = caller.chain, (caller.source, f"scene:{id_}")
         if wait[1] in chain:
             raise Invalid(f"ctx:run_scene: {self._describe_circle(chain, wait[1])}")
-        execution = self.execute(id_, chain)
+        execution = self.execute(id_, caller)
         if execution.decision is Decision.QUEUE and (because := self._describe_circle(chain, wait[1])):
             self.executor.cancel(execution, because)
             raise Invalid(f"ctx:run_scene: {because}")

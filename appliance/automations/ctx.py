@@ -46,13 +46,13 @@ COLORS = ("color_temperature", "color_xy", "color_hs", "color_rgb", "color_hex")
 
 _Find = Callable[[str], Any]
 
-RunScene = Callable[[str, tuple[str, ...]], Awaitable[ExecutionEntry]]
+RunScene = Callable[[str, Context], Awaitable[ExecutionEntry]]
 
 
 class CtxMethods:
     """Implements `ctx` for scenes and automations.
 
-    `run_scene` runs a scene until it ends; its second argument is the chain of executions that led to the scene.
+    `run_scene` runs a scene until it ends; its second argument is the context of the execution that waits.
     `targets` contains the `<section>:<operation>` targets of `ctx:notify`; if there are no targets, messages are
     logged.
     """
@@ -176,7 +176,7 @@ class CtxMethods:
         self._brake.note_effect(context.source, "scene", id_)
         status = ExecutionStatus.CANCELLED
         try:
-            ending = await self._run_scene_of(id_, context.chain)
+            ending = await self._run_scene_of(id_, context)
             status = ending.status
             context.counted_secs += ending.counted_secs
         except LaresError:

@@ -197,5 +197,5 @@ async def open_week(
                 card.devices = [*registry.list_devices()]
 
 
-async def _no_scene(id_: str, chain: tuple[str, ...]) -> Any:
+async def _no_scene(id_: str, caller: Context) -> Any:
     raise AssertionError(f"no example runs a scene, {id_}")

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from appliance.lua.running.executor import list_executions
+from appliance.lua.running.worker import Worker
 from tests.fakes.app import App, open_app
-from tests.fakes.lua import scene, write
+from tests.fakes.lua import automation, scene, write
 from tests.fakes.patience import until
 
 FILES = {
@@ -124,3 +125,26 @@ async def test_the_state_is_stored_before_the_stop_ends_executions(
         await running
         caplog.handler.removeFilter(note)
     assert was_stored and all(was_stored)
+
+
+DETECTOR = """
+[adapters.virtual]
+devices = [{ id = "attic", kind = "Sensor", class = "smoke", attributes = { smoke = false } }]
+"""
+
+
+async def test_scenes_that_an_alarm_runs_continue_without_free_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trigger = '{ type = "device_state_change", device_id = "virtual:attic", attribute = "smoke", equals = true }'
+    files = {
+        "automations/alarm.lua": automation("alarm", trigger, 'ctx:run_scene("outer") ctx:set("is_over", true)'),
+        "scenes/outer.lua": scene("outer", 'ctx:sleep(0) ctx:run_scene("inner") ctx:sleep(0)'),
+        "scenes/inner.lua": scene("inner", "ctx:sleep(0)"),
+    }
+    monkeypatch.setattr(Worker, "_lacks_memory", lambda _: True)
+    async with open_app(adapters=DETECTOR, root=write(tmp_path, files)) as app:
+        assert "the memory for Lua" in (await app.post("/scenes/outer/execute")).json["error"]
+        smoke = {"device_id": "virtual:attic", "attributes": {"smoke": True}}
+        assert (await app.post("/adapters/virtual/operations/observe", smoke)).status == 200
+        await until(lambda: app.hub.environment.variables.find("is_over") is True)

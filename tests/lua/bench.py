@@ -14,7 +14,7 @@ from appliance.automations.ctx import CtxMethods
 from appliance.clock import Clock
 from appliance.errors import ExecutionCancelled, NotFound, ScriptFailed
 from appliance.lua.files.folder import Folder
-from appliance.lua.running.context import CtxFunction
+from appliance.lua.running.context import Context, CtxFunction
 from appliance.lua.running.lua_run import Failure, LuaRun, Priority
 from appliance.lua.running.run_limits import RunLimits
 from appliance.lua.running.worker_pool import WorkerPool
@@ -58,7 +58,7 @@ def calls_of(home: InstantHome, clock: Clock) -> Mapping[str, CtxFunction]:
     return CtxMethods(environment, home.dispatcher, _no_scene, ()).table()
 
 
-async def _no_scene(id_: str, chain: tuple[str, ...]) -> Any:
+async def _no_scene(id_: str, caller: Context) -> Any:
     raise NotFound("scene", id_)
 
 

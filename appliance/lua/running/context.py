@@ -34,6 +34,7 @@ class Context:
     - `memory`: limits the results and traces of all running executions together.
     - `counted_secs`: the counted time of the scenes that the execution has run.
     - `chain`: the sources of the executions that led to this execution. The attribute `chain` also includes `source`.
+    - `is_alarm`: whether an alarm caused the execution.
     """
 
     def __init__(
@@ -45,12 +46,15 @@ class Context:
         failed_calls: FailedCalls | None = None,
         chain: tuple[str, ...] = (),
         memory: RowMemory | None = None,
+        *,
+        is_alarm: bool = False,
     ) -> None:
         memory = memory or RowMemory()
         self._methods = methods
         self._failed_calls = failed_calls or FailedCalls(clock)
         self.source = f"{kind}:{id_}"
         self.chain = (*chain, self.source)
+        self.is_alarm = is_alarm
         self.counted_secs = 0.0
         self.trace = Trace(clock, memory)
         self._warnings: list[str] = []

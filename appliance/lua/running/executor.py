@@ -67,7 +67,7 @@ class ExecutionRequest(Struct, frozen=True, kw_only=True):
     - `id`, `name`: identify the scene or automation.
     - `by_hand`: whether to start regardless of the mode. The mode does not count a run that was started by hand.
     - `is_waited_for`: whether a caller waits for the result, so that the run skips the queue for room in the worker.
-    - `is_alarm`: whether an alarm attribute of a device caused the request.
+    - `is_alarm`: whether an alarm attribute of a device caused the request, or the execution that made it.
     - `client`: the key or the broker whose client made the request, if a client made it.
     - `chain`: the labels of the executions that led to the request.
     - `steps`: the first steps of the trace.
@@ -99,7 +99,7 @@ class ExecutionRequest(Struct, frozen=True, kw_only=True):
     @property
     def priority(self) -> Priority:
         if self.chain:
-            return Priority.NESTED
+            return Priority.NESTED_ALARM if self.is_alarm else Priority.NESTED
         if self.is_alarm:
             return Priority.ALARM
         return Priority.CLIENT if self.is_by_client else Priority.NORMAL
@@ -390,7 +390,7 @@ class Executor:
         part = logging.getLogger(f"{request.kind}s")
         if entry.status in (ExecutionStatus.ERROR, ExecutionStatus.TIMEOUT):
             part.warning("%s '%s' failed: %s", request.kind, request.id, entry.error)
-        elif entry.status is ExecutionStatus.DROPPED and request.is_alarm:
+        elif entry.status is ExecutionStatus.DROPPED and request.priority is Priority.ALARM:
             device_id = (request.event or {}).get("device_id")
             part.warning(DROPPED_ALARM, request.kind, request.id, device_id, entry.error)
         else:

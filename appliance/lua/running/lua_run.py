@@ -55,6 +55,7 @@ class Priority(Enum):
     NORMAL = "after the runs that already wait"
     ALARM = "before others, because an alarm caused the run"
     NESTED = "at once, because the run takes the place of an execution that waits for it"
+    NESTED_ALARM = "like NESTED, for an execution that an alarm caused"
     CLIENT = "only while the worker has enough memory, and fairly among clients, because a client started the run"
 
 

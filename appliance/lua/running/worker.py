@@ -118,6 +118,7 @@ class Worker(asyncio.BufferedProtocol):
             Priority.NORMAL: self._unbegun,
             Priority.ALARM: self._alarms,
             Priority.NESTED: self._others,
+            Priority.NESTED_ALARM: self._others,
             Priority.CLIENT: self._by_clients,
         }
         self._others_in_a_row = 0
@@ -285,7 +286,7 @@ class Worker(asyncio.BufferedProtocol):
     def _send_waiting(self) -> None:
         while self.is_usable and self.is_ready and len(self._running) < MAX_RUNNING and (waiting := self._choose()):
             run, kind, parts = waiting.popleft()
-            is_delayable = kind is FrameKind.ANSWER and run.priority is not Priority.ALARM
+            is_delayable = kind is FrameKind.ANSWER and run.priority not in (Priority.ALARM, Priority.NESTED_ALARM)
             if is_delayable and (self._delayed or self._lacks_memory()):
                 self._delay(run, parts)
                 continue

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from datetime import datetime
 
 from appliance.adapters.health_publisher import HealthPublisher
 from appliance.adapters.poll_reading import PollReading
@@ -102,11 +103,12 @@ class Publisher(HealthPublisher):
             each.record_report(report)
         self._registry.apply(report)
 
-    def attributes(self, device_id: str, attributes: Mapping[str, Value]) -> None:
-        """Publish some attributes of a known device, and leave its other attributes unchanged."""
+    def attributes(self, device_id: str, attributes: Mapping[str, Value], at: datetime | None = None) -> None:
+        """Publish some attributes of a known device, which changed now or at the given time, and leave its other
+        attributes unchanged."""
         for each in self._readings:
             each.record_attributes(device_id, [*attributes, "state"])
-        self._registry.update_attributes(self.name, device_id, attributes)
+        self._registry.update_attributes(self.name, device_id, attributes, at)
 
     def availability(self, device_id: str, *, is_available: bool) -> None:
         """Publish whether the bridge or broker reaches this device. The state of an unreachable device becomes

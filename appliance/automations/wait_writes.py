@@ -8,6 +8,7 @@ from collections.abc import Awaitable
 
 from appliance.automations.automation_states import AutomationStates, wait_record_key
 from appliance.errors import StoreFailed
+from appliance.store.records import is_changed
 from appliance.store.storage import Storage
 from appliance.tasks import SharedRun, Tasks
 
@@ -47,5 +48,10 @@ class WaitWrites:
         waits = {
             wait_record_key(id_, device_id): self._states.of(id_).waits.get(device_id) for id_, device_id in unwritten
         }
+        unstored = {
+            key: each
+            for key, each in waits.items()
+            if self._storage.is_being_flushed(key) or is_changed(self._storage.get(key), each)
+        }
         with contextlib.suppress(StoreFailed):  # the next flush tries again
-            await self._storage.put_many(waits)
+            await self._storage.put_many(unstored)

@@ -61,7 +61,7 @@ class Waits:
 
     def follow(self, active: ActiveTrigger, trigger: DeviceTrigger, event: DeviceStateChanged) -> None:
         """Begin, restart, or end the device's wait after an event. The waits of alarms and virtual devices are stored
-        at once, all other waits with the next flush."""
+        at once if they are not stored yet, all other waits with the next flush."""
         device_id, outcome = event.device.id, self._outcome_of(active, trigger, event)
         if outcome is None or outcome is WaitOutcome.CONTINUES:
             return
@@ -71,7 +71,7 @@ class Waits:
             if self._is_full(is_alarm=is_alarm):
                 self._report_full(active, is_alarm=is_alarm)
                 return
-            self._begin(active, trigger, device_id, self._stored(outcome.dated(self._environment)))
+            self._begin(active, trigger, device_id, self._begun_by(event, outcome))
             if event.device.is_virtual or is_alarm:
                 # after a power cut, the stored value may already match, so only a stored wait can fire
                 self._writes.write(active.id, device_id)
@@ -81,7 +81,7 @@ class Waits:
         outcome = self._outcome_of(active, trigger, event)
         if not isinstance(outcome, Match) or self._is_full(is_alarm=event.device.is_alarm(trigger.attribute or "")):
             return None
-        return self._stored(outcome.dated(self._environment))
+        return self._begun_by(event, outcome)
 
     @staticmethod
     def _outcome_of(
@@ -130,7 +130,7 @@ class Waits:
         is_meant = trigger.devices.include(device, self._registry)
         outcome = trigger.resume(stored, device) if is_meant else WaitOutcome.ENDS
         if isinstance(outcome, Match):
-            self._begin(active, trigger, device.id, self._stored(outcome))
+            self._begin(active, trigger, device.id, self._stored(outcome, self._clock.now()))
         elif outcome is WaitOutcome.CONTINUES:
             elapsed = self._seconds_since(from_millis(stored["began_at"]))
             self._begin(active, trigger, device.id, self._redated(stored, elapsed), elapsed)
@@ -176,8 +176,15 @@ class Waits:
     def _store(self, active: ActiveTrigger, device_id: str, stored: StoredWait) -> None:
         self._states.store_wait(active.id, device_id, active.key, stored)
 
-    def _stored(self, match: Match) -> StoredWait:
-        stored = stored_wait(to_millis(self._clock.now()), match.event)
+    def _begun_by(self, event: DeviceStateChanged, match: Match) -> StoredWait:
+        """Return the wait that the event begins. For a virtual device, it begins at the time of the change, so that
+        `follow` begins the same wait that `preview` has returned."""
+        is_previewed = event.device.is_virtual and not event.doubtful
+        began_at = event.device.updated_at if is_previewed else self._clock.now()
+        return self._stored(match.dated(self._environment), began_at)
+
+    def _stored(self, match: Match, began_at: datetime) -> StoredWait:
+        stored = stored_wait(to_millis(began_at), match.event)
         if self._newest is None or not is_same_wait(stored, self._newest):
             self._newest = stored
         return self._newest

@@ -143,8 +143,11 @@ class Registry:
         for observation in report.observations:
             self._observe(observation, report.adapter, now)
 
-    def update_attributes(self, adapter: str, device_id: str, attributes: Mapping[str, Value]) -> None:
-        """Apply attributes that a device sent by itself, and leave its other attributes unchanged.
+    def update_attributes(
+        self, adapter: str, device_id: str, attributes: Mapping[str, Value], at: datetime | None = None
+    ) -> None:
+        """Apply attributes that a device sent by itself, now or at the given time, and leave its other attributes
+        unchanged.
 
         The value None and an invalid value remove an attribute. The device becomes online. Unknown devices are
         ignored, because they need a complete observation first.
@@ -159,7 +162,7 @@ class Registry:
         gone = [name for name in unread if name in device.attributes or attributes[name] is None]
         self._dropped.publish(adapter, device_id, dropped)
         self._unavailable.discard(device_id)
-        now = self._clock.now()
+        now = at or self._clock.now()
         shown = {**device.attributes, **valid, "state": ONLINE}
         for name in gone:
             shown.pop(name, None)

@@ -42,10 +42,13 @@ async def test_the_value_and_the_wait_are_one_record(tmp_path: Path, devices: li
             assert (await app.post("/adapters/virtual/operations/observe", opened)).status == 200
         active = app.hub.automations.engine.list_active()
         await until(lambda: sum(len(each.waits) for each in active) == 2 * len(devices))
-        journal = (data / "journal.000001.json").read_bytes()
+    journal = (data / "journal.000001.json").read_bytes()
     stored: dict[str, Any] = {}
     opened_in = 0
-    for record in read_journal(journal, 1).records:
+    records = read_journal(journal, 1).records
+    written = sorted(key for record in records for key in record["put"] if key.startswith("wait/"))
+    assert written == sorted(f"wait/virtual:{name}\t{id_}" for name in devices for id_ in ("each", "room"))
+    for record in records:
         stored |= record["put"]
         for name in devices:
             device_id = f"virtual:{name}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from msgspec.structs import replace
@@ -145,7 +146,7 @@ class VirtualAdapter(Adapter):
             if different:
                 await self._record(different)
                 await wait_for_short_turn()  # one write may end many calls
-            await in_steps(self.clock, self._showing(changes))
+            await in_steps(self.clock, self._showing(changes, now))
         finally:
             for device_id in large:
                 self._storing.pop(device_id, None)
@@ -161,9 +162,9 @@ class VirtualAdapter(Adapter):
                 f" than {MAX_LARGE_BYTES >> 20} MiB of memory; shorten a value first"
             )
 
-    def _showing(self, changes: Mapping[str, Mapping[str, Value]]) -> Iterator[None]:
+    def _showing(self, changes: Mapping[str, Mapping[str, Value]], at: datetime) -> Iterator[None]:
         for device_id, attributes in changes.items():
-            self.publish.attributes(device_id, attributes)
+            self.publish.attributes(device_id, attributes, at)
             yield
 
 

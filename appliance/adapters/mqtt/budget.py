@@ -25,9 +25,6 @@ LIGHT_SECS = 0.001
 MAX_PARKED = 60_000
 """Maximum number of topics with parked work. Any client can publish to any number of topics."""
 
-MAX_CHEAP_TOPICS = 20_000
-"""Maximum number of topics that are known to be cheap."""
-
 
 class _Parked(NamedTuple):
     """The remaining steps of a message, and the memory of the message in bytes."""
@@ -42,15 +39,17 @@ class Budget:
     A newer message of a topic replaces the topic's parked work. Beyond `MAX_PARKED` topics or `MAX_WAITING_BYTES`,
     the oldest parked work is discarded. `dropped` counts these messages. Messages of cheap topics never wait for
     expensive ones. `on_costly` is called with each expensive topic that must wait, but not with a topic that waits
-    only for others.
+    only for others. Only topics that `is_known` accepts are remembered as cheap, because any client can publish to
+    any number of topics.
     """
 
-    def __init__(self, clock: Clock, on_costly: Callable[[str], None]) -> None:
+    def __init__(self, clock: Clock, on_costly: Callable[[str], None], is_known: Callable[[str], bool]) -> None:
         self.parked: dict[str, _Parked] = {}
         self._parked_bytes = 0
         self.dropped = 0
         self._clock = clock
         self._on_costly = on_costly
+        self._is_known = is_known
         self._spent: dict[str, tuple[float, float]] = {}
         self._heavy = (0.0, clock.monotonic())
         self._cheap: set[str] = set()
@@ -92,7 +91,7 @@ class Budget:
     @property
     def is_idle(self) -> bool:
         """Whether `resume` has no work."""
-        return not (self.parked or self._spent) and len(self._cheap) <= MAX_CHEAP_TOPICS
+        return not (self.parked or self._spent)
 
     def clear(self) -> None:
         """Discard the parked work without counting it, because the connection is lost."""
@@ -107,18 +106,24 @@ class Budget:
                 yield from self.run(topic, parked.work, parked.size)
             yield
         self._spent = {topic: spent for topic, spent in self._spent.items() if self._level(spent, TOPIC_SHARE) > 0}
-        if len(self._cheap) > MAX_CHEAP_TOPICS:
-            self._cheap.clear()
 
     def forget(self, topic: str) -> None:
         """Forget that this topic is cheap."""
         self._cheap.discard(topic)
 
+    def forget_unknown(self) -> Iterator[None]:
+        """Forget the cheap topics that are no longer known, one per step."""
+        for topic in [*self._cheap]:
+            if not self._is_known(topic):
+                self.forget(topic)
+            yield
+
     def spend(self, topic: str, secs: float, cost: float) -> None:
         """Charge seconds to a topic. `cost` is the total for the topic's current message."""
         now = self._clock.monotonic()
         if cost <= LIGHT_SECS:
-            self._cheap.add(topic)
+            if self._is_known(topic):
+                self._cheap.add(topic)
         else:
             self._cheap.discard(topic)
             self._spent[topic] = (self._level(self._spent.get(topic), TOPIC_SHARE) + secs, now)

@@ -23,6 +23,7 @@ from appliance.adapters.mqtt.inbox import Inbox
 from appliance.adapters.mqtt.kind import Mqtt
 from appliance.adapters.mqtt.message_processor import MessageProcessor
 from appliance.adapters.mqtt.messages import Received
+from appliance.adapters.mqtt.newest_messages import NewestMessages
 from appliance.adapters.mqtt.reports import CostReports, FaultReports
 from appliance.adapters.mqtt.retained_messages import RetainedMessages
 from appliance.adapters.mqtt.templates.template import EVALUATOR, needs_evaluator
@@ -77,12 +78,15 @@ class MessageLoop:
         self.connection: BrokerConnection | None = None
         self.announced = AnnouncedDevices(publish.name, settings, hub_id, locale)
         self._has_work = asyncio.Event()
-        self._budget = Budget(clock, CostReports(publish, self.announced.router, clock).report)
+        router, newest = self.announced.router, NewestMessages()
+        self._budget = Budget(
+            clock, CostReports(publish, router, clock).report, lambda topic: topic in router or topic in newest
+        )
         self.processor = MessageProcessor(
-            self.announced, self._budget, self._has_work.set, publish, clock, locale.timezone, stopped_at
+            self.announced, newest, self._budget, self._has_work.set, publish, clock, locale.timezone, stopped_at
         )
         self._queue_of = partial(_queue_of, self.announced, status)
-        self.inbox = Inbox(self._queue_of, self.announced.router.has_events)
+        self.inbox = Inbox(self._queue_of, router.has_events)
         own_topics = () if status is None else (status,)
         self.discovery = Discovery(settings, self.announced, self.processor, self.inbox, publish, clock, own_topics)
         self._status = status
@@ -131,11 +135,8 @@ class MessageLoop:
     def _process_all(self, batch: Iterable[Received]) -> Iterator[None]:
         for received in batch:
             queue = self._queue_of(received.topic)
-            is_config = queue == CONFIGS
-            work = self._process(received, is_config=is_config)
+            work = self._process(received, is_config=queue == CONFIGS)
             yield from work if queue == UNREAD else self._budget.run(received.topic, work, received.size)
-            if is_config or not self.processor.knows(received.topic):
-                self._budget.forget(received.topic)  # any client can publish to any number of topics
             yield
 
     def _process(self, received: Received, *, is_config: bool) -> Iterator[None]:

@@ -45,6 +45,7 @@ class MessageProcessor:
     def __init__(
         self,
         announced: AnnouncedDevices,
+        newest: NewestMessages,
         budget: Budget,
         on_work: Callable[[], None],
         publish: Publisher,
@@ -63,7 +64,7 @@ class MessageProcessor:
         self._publish = publish
         self._clock = clock
         self._zone = zone
-        self._newest = NewestMessages()
+        self._newest = newest
         self._presses = RecentPresses(clock)
 
     def process(self, received: Received) -> Iterator[None]:
@@ -77,10 +78,6 @@ class MessageProcessor:
                 texts.append(each)
         if texts or not routes:
             yield from self._process_text(received, texts)
-
-    def knows(self, topic: str) -> bool:
-        """Return whether a device reads exactly this topic, or the topic's newest message is stored."""
-        return topic in self._announced.router or topic in self._newest
 
     def _take_picture(self, received: Received, device: MqttDevice, entity: StillPicture) -> None:
         try:
@@ -222,6 +219,4 @@ class MessageProcessor:
             yield
         if removed := unread[:-MAX_UNREAD]:
             yield from self._newest.forget(removed)
-            for topic in removed:
-                self._budget.forget(topic)
-                yield
+        yield from self._budget.forget_unknown()

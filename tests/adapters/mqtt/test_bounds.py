@@ -19,6 +19,7 @@ import pytest
 from appliance.adapters.mqtt.announcements.announcement import MAX_DISCOVERY_BYTES
 from appliance.adapters.mqtt.announcements.announcement_store import MAX_CONFIGS_BYTES
 from appliance.adapters.mqtt.announcements.home_assistant_announcements import parse_announcements
+from appliance.adapters.mqtt.budget import BURST_SECS
 from appliance.adapters.mqtt.inbox import Inbox
 from appliance.adapters.mqtt.messages import ENTRY_BYTES, MAX_JSON_DEPTH, Message, Received, parse_payload
 from appliance.adapters.mqtt.newest_messages import (
@@ -310,6 +311,23 @@ def test_messages_at_any_number_of_topics_share_a_queue_and_leave_few_objects(
     topics = [each.topic for each in loop.processor._newest.list()]
     assert topics == ["s", *(f"a/{number}" for number in range(count - kept, count))]
     assert len(loop._budget._cheap) <= 1 + MAX_INEXACT and not loop._budget.parked
+
+
+def test_configurations_that_waited_leave_no_topics_in_memory_and_delay_no_cheap_topic() -> None:
+    loop = message_loop(clock := VirtualClock())
+    announce(loop, config("sensor", state_topic="s"))
+    state = Received("s", b"1", is_retained=False)
+    deque(loop._process_all([state]), maxlen=0)
+    loop._budget.spend("heavy", 2 * BURST_SECS, 2 * BURST_SECS)
+    waiting = [config("sensor", f"e{number}") for number in range(50)]
+    deque(loop._process_all(Received(each.topic, b"{", is_retained=True) for each in waiting), maxlen=0)
+    assert len(loop._budget.parked) == len(waiting)
+    clock.suspend(60)
+    deque(loop._budget.resume(), maxlen=0)
+    assert loop._budget._cheap == {"s"} and loop._budget.is_idle
+    loop._budget.spend("heavy", 2 * BURST_SECS, 2 * BURST_SECS)
+    deque(loop._process_all([state]), maxlen=0)
+    assert not loop._budget.parked
 
 
 @pytest.mark.parametrize("size", [0, 1, 100])

@@ -18,7 +18,7 @@ class Works:
         self.clock = VirtualClock()
         self.costly: list[str] = []
         self.done: list[str] = []
-        self.budget = Budget(self.clock, self.costly.append)
+        self.budget = Budget(self.clock, self.costly.append, lambda _: True)
 
     def message(self, topic: str, text: str, steps: int = 1) -> None:
         deque(self.budget.run(topic, self._steps(text, steps), 1), maxlen=0)
@@ -104,7 +104,7 @@ def test_each_look_at_a_parked_topic_is_a_step() -> None:
 
 def test_parked_messages_of_any_number_of_topics_fill_no_memory() -> None:
     clock = VirtualClock()
-    budget = Budget(clock, lambda _: None)
+    budget = Budget(clock, lambda _: None, lambda _: True)
     budget.spend("heavy", 2 * BURST_SECS, 2 * BURST_SECS)
     for number in range(MAX_PARKED + 2):
         deque(budget.run(f"a/{number}", iter([None]), 1), maxlen=0)

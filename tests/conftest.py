@@ -61,6 +61,9 @@ ALL_SLOW = re.compile(r"^pytestmark = (?:pytest\.mark\.slow$|\[.*pytest\.mark\.s
 ALARM = SimpleNamespace(limit=0, since=0.0)
 """The current limit and the time at which it began. Several short tests share one limit."""
 
+WITHOUT_SLOW = re.compile(r"\bnot (?:\([^()]*\b)?slow\b")
+"""A mark expression that excludes the slow tests, such as `not slow` or `not (box or slow)`."""
+
 SEEN = "lares/contract_recorder"
 """The key in pytest's cache for the records of a failed run."""
 
@@ -70,7 +73,7 @@ FAULT = pytest.StashKey[str]()
 
 def pytest_configure(config: pytest.Config) -> None:
     """If only the quick tests run, let Hypothesis try fewer examples."""
-    settings.load_profile("quick" if "not slow" in config.option.markexpr else "whole")
+    settings.load_profile("quick" if WITHOUT_SLOW.search(config.option.markexpr) else "whole")
     gc.disable()  # collecting tests creates no garbage, so garbage collection starts afterwards
 
 
@@ -131,7 +134,7 @@ def minutes_of(item: pytest.Item) -> float:
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """For the quick tests, do not import files of slow tests unless the command names a file."""
-    is_quick = "not slow" in config.option.markexpr and not any(".py" in each for each in config.args)
+    is_quick = WITHOUT_SLOW.search(config.option.markexpr) and not any(".py" in each for each in config.args)
     if is_quick and collection_path.suffix == ".py" and ALL_SLOW.search(collection_path.read_text(encoding="utf-8")):
         return True
     return None

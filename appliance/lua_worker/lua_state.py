@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import queue
 import threading
-from collections import deque
 from collections.abc import Callable, Sequence
 from functools import cache, lru_cache, partial
 from math import inf
@@ -98,7 +97,7 @@ class LuaState:
         self._until, self._reason_then = 0.0, 0
         self._now, self._now_at = 0.0, 0.0
         self._log_lines = self._log_bytes = self._held_back = 0
-        self._late_lines: deque[bytes] = deque(maxlen=MAX_LATE_LOG_LINES)
+        self._late_lines: list[bytes] = []
         self._lua: lua54.LuaRuntime = None
         self._table: lua54.LuaRuntime = None
         self._set_answer: lua54.LuaRuntime = None
@@ -231,7 +230,7 @@ class LuaState:
             self._send(line)
         else:
             self._held_back += 1
-            self._late_lines.append(line)
+            self._late_lines = [*self._late_lines, line][-MAX_LATE_LOG_LINES:]
 
     def _send_late_lines(self) -> None:
         """Send the newest lines that were held back, and the number of dropped lines."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import marshal
 import zlib
-from collections import deque
 from typing import Any
 from weakref import WeakSet
 
@@ -43,7 +42,7 @@ class PackedRows:
 
     def __init__(self, memory: RowMemory) -> None:
         self._memory = memory
-        self._blocks: deque[tuple[int, bytes]] = deque()
+        self._blocks: list[tuple[int, bytes]] = []
         """The number of rows of each block, and the compressed rows."""
         self._latest = bytearray()
         self._latest_count = self.count = self.size = 0
@@ -64,7 +63,7 @@ class PackedRows:
 
     def drop_block(self) -> None:
         """Drop the oldest compressed rows."""
-        count, block = self._blocks.popleft()
+        count, block = self._blocks.pop(0)
         self.count -= count
         self.size -= len(block)
 

@@ -5,7 +5,7 @@ local type, tostring, rawequal, sub = type, tostring, rawequal, string.sub
 local running, yield, is_yieldable = coroutine.running, coroutine.yield, coroutine.isyieldable
 local encode, encoded, decode = lares.encode, lares.encoded, lares.decode
 local raise, position_at = lares.raise, lares.position_at
-local ask, take, limit = lares.ask, lares.take, lares.limit
+local ask, take, limit, methods = lares.ask, lares.take, lares.limit, lares.methods
 
 local MAX_LOG_BYTES = 8192  -- maximum bytes of a log message, and of its fields
 local ctx = {}
@@ -66,12 +66,17 @@ local function call(name, method, first, second, third)
   return answer
 end
 
-for name, method in next, lares.methods do    -- see ctx_methods.py
-  ctx[name] = function(self, first, second, third)
+-- Create each method at its first use, because most executions use only a few. ctx_methods.py lists the methods.
+setmetatable(ctx, {__metatable = false, __index = function(_, name)
+  local method = methods[name]
+  if not method then return nil end
+  local function run(self, first, second, third)
     check_self(self, name)
     return call(name, method, first, second, third)
   end
-end
+  ctx[name] = run
+  return run
+end})
 
 -- Log a line. The line is sent without waiting for an answer, so logging works even if Lua cannot yield.
 function lares.log(level, message, fields)

@@ -27,7 +27,7 @@ class Match(Struct, frozen=True, kw_only=True):
 
     If `began_in_stop` is true, the change is in the `baseline` of the hub's event: it happened at an unknown time
     before the hub's start, and the hub found it at the start. Such a change matches only for alarms and for triggers
-    with `at_start`, and `dated` adds `late_secs`, its maximum delay.
+    with `at_start`, and `dated` adds `late_secs`, the time since the hub stopped.
     """
 
     event: Mapping[str, Value]
@@ -35,7 +35,7 @@ class Match(Struct, frozen=True, kw_only=True):
     began_in_stop: bool = False
 
     def dated(self, environment: Environment) -> Match:
-        """Return the match. If the change happened before this start, add the change's maximum delay in seconds."""
+        """Return the match. If the change happened before this start, add the seconds since the hub stopped."""
         if not self.began_in_stop:
             return self
         late_secs = environment.clock_watch.secs_since_stop()

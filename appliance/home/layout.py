@@ -137,9 +137,9 @@ class Layout(Struct, frozen=True, kw_only=True, dict=True):
 
     def _checked(self, members: tuple[str, ...], devices: Devices, before: tuple[str, ...]) -> tuple[str, ...]:
         """Return the members' ids without duplicates. An absent device can remain a member, but cannot be added."""
-        ids = tuple(dict.fromkeys(self.id_of(each, devices) for each in members))
+        ids, present = tuple(dict.fromkeys(self.id_of(each, devices) for each in members)), frozenset(before)
         for device_id in ids:
-            if device_id not in devices and device_id not in before:
+            if device_id not in devices and device_id not in present:
                 raise Invalid(str(missing_device(device_id, devices)))
         return ids
 

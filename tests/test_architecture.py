@@ -290,6 +290,47 @@ def test_the_rule_of_the_writers_finds_exactly_the_ways_to_write() -> None:
     assert not [each for each in reads if list(writing_calls(ast.parse(each)))]
 
 
+RAISED = """
+def wrong(self, error):
+    raise error
+def kept(self):
+    raise self.error
+def caught():
+    try: pass
+    except OSError as error: raise error
+def deleted(found):
+    try: raise found.error
+    finally: del found
+raise asyncio.CancelledError
+"""
+
+
+def test_raised_exceptions_form_no_cycles() -> None:
+    """A frame refers to its variables, and the traceback of a raised exception refers to the frame. An exception that
+    is kept and raised again collects the tracebacks of all its raises."""
+    assert [*raised_variables(ast.parse(RAISED), frozenset())] == [3, 5]
+    files = [file for file in FILES if package_of(file) != "cli"]
+    wrong = [f"{file}:{line}" for file in files for line in raised_variables(tree_of(file), frozenset())]
+    assert not wrong, offenders(*wrong)
+
+
+def raised_variables(node: ast.AST, deleted: frozenset[str]) -> Iterator[int]:
+    """Yield the lines that raise a variable, or a variable's attribute, that still exists after the raise."""
+    if isinstance(node, ast.Try | ast.ExceptHandler):
+        deleted |= {
+            each.id
+            for last in getattr(node, "finalbody", ())
+            for each in ast.walk(last)
+            if isinstance(each, ast.Name)
+        } | {str(getattr(node, "name", ""))}
+    if isinstance(node, ast.Raise) and node.exc is not None:
+        words = ast.unparse(node.exc).split(".")
+        if all(map(str.isidentifier, words)) and words[-1].islower() and words[0] not in deleted:
+            yield node.lineno
+    for each in ast.iter_child_nodes(node):
+        yield from raised_variables(each, deleted)
+
+
 def test_the_home_never_waits() -> None:
     waits = (ast.AsyncFunctionDef, ast.Await, ast.AsyncFor, ast.AsyncWith)
     home = [file for file in FILES if package_of(file) == "home"]

@@ -128,7 +128,7 @@ async def test_stored_cooldowns_apply_only_from_the_present_time(
 
 HOLDS_MEMORY = """return {
   id = "holds", name = "Holds", mode = { type = "parallel", max = 1000 },
-  trigger = { type = "interval", every_secs = 1 },
+  trigger = { type = "interval", every_secs = 100 },
   execute = function(ctx)
     local text = string.rep("a", 8 * 1024 * 1024)
     ctx:sleep(3000)
@@ -223,7 +223,7 @@ CALLS_SCRIPT = """return {
 SCENE = 'return { id = "evening", name = "Evening", execute = function(ctx) ctx:log("info", "%s") end }'
 
 
-@pytest.mark.parametrize("folder", ["config", "lua"])
+@pytest.mark.parametrize("folder", ["config", pytest.param("lua", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("is_saved", [True, False])
 @pytest.mark.parametrize(
     ("path", "text", "printed"),

@@ -334,7 +334,7 @@ async def test_the_limit_for_events_counts_the_memory_of_decoded_values(tmp_path
     data = orjson.loads(f"[{text}0]")
     async with bench(tmp_path, automation(hook, mode=mode)) as it:
         it.stage.ends_at_once = False
-        for _ in range(300):
+        while not it.outcomes():
             it.bus.publish(HookCalled(hook="h", data=data, query={}))
         counted = it.parts.executor.count_running("a") - 1
         assert 0 < counted <= MAX_EVENT_BYTES / (JSON_VALUE_BYTES * text.count(","))

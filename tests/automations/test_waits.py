@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
+from appliance.automations import waits
 from appliance.automations.active_triggers import RunningWaits, Wait
 from appliance.automations.automation_states import StoredWait
 from appliance.automations.engine import MATCHES_OF_EVENT, MAX_DISPATCHED_AT_ONCE, MAX_UNDISPATCHED, TOO_MANY_EVENTS
-from appliance.automations.waits import MAX_WAITS
 from appliance.home.events import DeviceEvent
 from appliance.home.values import Value
 from tests.fakes.automations import LAMP, Card, Play, Stage, automation, bench
@@ -363,7 +363,11 @@ async def test_the_waits_that_an_event_begins_share_their_data(tmp_path: Path) -
         assert len(waits) == 20 and len({id(each) for each in waits.values()}) == 1
 
 
-async def test_beyond_the_limit_only_waits_of_alarms_begin(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_beyond_the_limit_only_waits_of_alarms_begin(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(waits, "MAX_WAITS", limit := 4_000)
+
     class Forgetful(Card):
         def put_later(self, key: str, value: Any, *, is_minor: bool = False) -> None:
             """Store nothing, because this test begins thousands of waits."""
@@ -373,24 +377,24 @@ async def test_beyond_the_limit_only_waits_of_alarms_begin(tmp_path: Path, caplo
     del many["trigger"]
     smoke = automation({**power, "attribute": "smoke", "equals": True}, "smoke")
     async with bench(tmp_path, many, smoke, card=Forgetful()) as it:
-        count = MAX_WAITS // 200 + 3
+        count = limit // 200 + 3
         for number in range(count):
             it.show(f"desk:light:{number}", power="off", smoke=False)
             it.show(f"desk:light:{number}", power="on", smoke=False)
         await it.drain()
-        assert it.parts.due_times.count_waits("many") == MAX_WAITS
+        assert it.parts.due_times.count_waits("many") == limit
         it.show(LAMP, power="on", smoke=True)
         await it.drain()
         assert it.parts.due_times.count_waits("smoke") == 1, "an alarm is not lost"
         assert [each.getMessage() for each in caplog.records] == [
-            "automation 'many': a wait did not begin: 50000 waits are running; its trigger does not fire; "
+            "automation 'many': a wait did not begin: 4000 waits are running; its trigger does not fire; "
             "use fewer triggers with duration_secs or debounce_secs, or fewer devices"
         ]
         it.show("desk:light:1", power="off", smoke=False)
         it.show(f"desk:light:{count - 1}", power="off", smoke=False)
         it.show(f"desk:light:{count - 1}", power="on", smoke=False)
         await it.drain()
-        assert it.parts.due_times.count_waits("many") == MAX_WAITS - 1, "ended waits make room"
+        assert it.parts.due_times.count_waits("many") == limit - 1, "ended waits make room"
 
 
 async def test_an_event_that_matches_hundreds_of_triggers_fires_all(tmp_path: Path) -> None:

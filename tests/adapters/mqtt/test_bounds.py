@@ -16,8 +16,9 @@ from typing import Any, cast
 
 import pytest
 
+from appliance.adapters.mqtt import newest_messages
+from appliance.adapters.mqtt.announcements import announcement_store
 from appliance.adapters.mqtt.announcements.announcement import MAX_DISCOVERY_BYTES
-from appliance.adapters.mqtt.announcements.announcement_store import MAX_CONFIGS_BYTES
 from appliance.adapters.mqtt.announcements.home_assistant_announcements import parse_announcements
 from appliance.adapters.mqtt.budget import BURST_SECS
 from appliance.adapters.mqtt.inbox import Inbox
@@ -128,7 +129,8 @@ def test_a_large_configuration_of_this_hub_is_no_fault() -> None:
     assert not catalog.refusals.by_key
 
 
-def test_configurations_are_bounded_in_bytes_and_present_ones_stay() -> None:
+def test_configurations_are_bounded_in_bytes_and_present_ones_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(announcement_store, "MAX_CONFIGS_BYTES", 16 << 20)
     catalog = new_catalog()
     take(catalog, (config("sensor", "a", name="x" * 800), config("sensor", "b", name="x" * 800)))
     for size in (MAX_DISCOVERY_BYTES - 100, 10):
@@ -139,7 +141,7 @@ def test_configurations_are_bounded_in_bytes_and_present_ones_stay() -> None:
             pass
     more = config("sensor", "c", name="x" * 800).payload
     assert not catalog.store.take_config("homeassistant/sensor/c/config", more)
-    assert f"{MAX_CONFIGS_BYTES >> 20} MiB of memory" in catalog.refusals.limits["configurations"]
+    assert "16 MiB of memory" in catalog.refusals.limits["configurations"]
     take(catalog, (Sent("homeassistant/sensor/a/config", b"", retain=True),))
     assert not catalog.refusals.limits
     assert catalog.store.take_config("homeassistant/sensor/c/config", more)
@@ -242,14 +244,17 @@ async def test_endless_topics_below_a_wildcard_fill_no_memory(clock: VirtualCloc
     assert len(loop.processor._newest._versions) <= MAX_VERSIONS
 
 
-@pytest.mark.parametrize("size", [10, 128 * 1024])
-async def test_many_messages_do_not_make_a_device_of_a_bridge_unavailable(clock: VirtualClock, size: int) -> None:
+@pytest.mark.parametrize(("size", "limit"), [(10, 128 * 1024), (128 * 1024, MAX_REMEMBERED_BYTES)])
+async def test_many_messages_do_not_make_a_device_of_a_bridge_unavailable(
+    clock: VirtualClock, size: int, limit: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A bridge publishes its state only once, and a new announcement needs this state."""
+    monkeypatch.setattr(newest_messages, "MAX_REMEMBERED_BYTES", limit)
     loop = message_loop(clock)
     keys = {"availability_topic": "bridge/state"}
     announce(loop, config("sensor", **keys), config("sensor", "all", state_topic="a/+", device={"ids": ["all"]}))
     receive(loop, "bridge/state", b"online", is_retained=True)
-    for number in range(2 * MAX_REMEMBERED_BYTES // (size + ENTRY_BYTES)):
+    for number in range(2 * limit // (size + ENTRY_BYTES)):
         receive(loop, f"a/{number}", b"x" * size)
     announce(loop, config("sensor", name="new", **keys))
     assert loop.announced.devices["mqtt:x"].is_available
@@ -332,7 +337,7 @@ def test_configurations_that_waited_leave_no_topics_in_memory_and_delay_no_cheap
 
 @pytest.mark.parametrize("size", [0, 1, 100])
 def test_a_message_needs_no_more_memory_than_is_counted(size: int) -> None:
-    inbox, newest, messages = Inbox(lambda _: "x"), NewestMessages(), 12_000
+    inbox, newest, messages = Inbox(lambda _: "x"), NewestMessages(), 3_000
     parts: tuple[Callable[[Received], object], ...] = (inbox.put, newest.add)
     for add in parts:
         tracemalloc.start()

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 
-from appliance.adapters.mqtt.budget import BURST_SECS, HEAVY_SHARE, MAX_PARKED, Budget
+import pytest
+
+from appliance.adapters.mqtt import budget as budgets
+from appliance.adapters.mqtt.budget import BURST_SECS, HEAVY_SHARE, Budget
 from appliance.adapters.mqtt.inbox import MAX_WAITING_BYTES
 from tests.fakes.clock import VirtualClock
 from tests.fakes.rows import each_row
@@ -102,17 +105,18 @@ def test_each_look_at_a_parked_topic_is_a_step() -> None:
     assert len([*works.budget.resume()]) == len(works.budget.parked) == 100
 
 
-def test_parked_messages_of_any_number_of_topics_fill_no_memory() -> None:
+def test_parked_messages_of_any_number_of_topics_fill_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(budgets, "MAX_PARKED", limit := 1_000)
     clock = VirtualClock()
     budget = Budget(clock, lambda _: None, lambda _: True)
     budget.spend("heavy", 2 * BURST_SECS, 2 * BURST_SECS)
-    for number in range(MAX_PARKED + 2):
+    for number in range(limit + 2):
         deque(budget.run(f"a/{number}", iter([None]), 1), maxlen=0)
-    assert (len(budget.parked), budget.dropped) == (MAX_PARKED, 2)
+    assert (len(budget.parked), budget.dropped) == (limit, 2)
     assert "a/1" not in budget.parked and "a/2" in budget.parked
     for number in range(3):
         deque(budget.run("large", iter([None]), MAX_WAITING_BYTES - 10 + number), maxlen=0)
-    assert [*budget.parked] == [*(f"a/{number}" for number in range(MAX_PARKED - 6, MAX_PARKED + 2)), "large"]
+    assert [*budget.parked] == [*(f"a/{number}" for number in range(limit - 6, limit + 2)), "large"]
     clock.suspend(60)
     for _ in budget.resume():
         budget.clear()

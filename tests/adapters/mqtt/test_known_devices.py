@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from appliance.adapters.mqtt.announcements import announcement_store
 from appliance.adapters.mqtt.announcements.announced_devices import MAX_BROKER_DEVICES, AnnouncedDevices
-from appliance.adapters.mqtt.announcements.announcement import MAX_COMPONENTS
-from appliance.adapters.mqtt.announcements.announcement_store import MAX_CONFIGS_BYTES, MAX_UNUSED_CONFIGS
+from appliance.adapters.mqtt.announcements.announcement_store import MAX_UNUSED_CONFIGS
 from appliance.adapters.mqtt.announcements.device_places import MAX_BUILT_DEVICES
 from appliance.home.events import DropEnded, ObservationDropped
 from tests.adapters.mqtt.broker import Broker
@@ -112,17 +112,20 @@ def test_new_devices_never_replace_known_ones(is_late: bool) -> None:
         pytest.param("tasmota/discovery/00000000<n>/sensors", "x", id="devices that do not announce themselves"),
     ],
 )
-def test_a_flood_of_unused_announcements_does_not_stay_in_memory(topic: str, unique_id: str) -> None:
+def test_a_flood_of_unused_announcements_does_not_stay_in_memory(
+    topic: str, unique_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(announcement_store, "MAX_UNUSED_CONFIGS", limit := 300)
     catalog = new_catalog()
     announce(catalog, [sensor("used")])
     keys = {"unique_id": unique_id, "device": {"identifiers": ["x"]}, "state_topic": "x"}
     flood = [
         Sent(topic.replace("<n>", number), json.dumps(keys).replace("<n>", number).encode(), False)
-        for number in map(str, range(1_000, 9_000))
+        for number in map(str, range(1_000, 3_000))
     ]
     announce(catalog, flood)
     used = sum(len(each.entities) for each in catalog.devices.values())
-    assert len(catalog.store._payloads) <= MAX_UNUSED_CONFIGS + used
+    assert len(catalog.store._payloads) <= limit + used
     assert len([*catalog.store.forget_unused()]) >= len(catalog.store._payloads), "a step handles one configuration"
     for kept in (catalog.store._payloads, catalog.store._announced):
         assert sys.getsizeof(kept) == sys.getsizeof({**kept})
@@ -147,10 +150,11 @@ def test_beyond_the_limit_only_few_configurations_of_further_devices_are_stored(
     assert len(catalog.devices) == MAX_BROKER_DEVICES, "the stored devices take the free places"
 
 
-def test_a_flood_before_the_first_rebuild_displaces_no_expected_device() -> None:
-    catalog, known = new_catalog(), [sensor(f"known{number}") for number in range(300)]
+def test_a_flood_before_the_first_rebuild_displaces_no_expected_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(announcement_store, "MAX_CONFIGS_BYTES", limit := 16 << 20)
+    catalog, known = new_catalog(), [sensor(f"known{number}") for number in range(50)]
     catalog.expect({f"mqtt:known{number}": f"known{number}" for number in range(len(known))})
-    parts = {f"{number}": {"platform": "sensor", "state_topic": "s"} for number in range(MAX_COMPONENTS)}
+    parts = {f"{number}": {"platform": "sensor", "state_topic": "s"} for number in range(32)}
     entities = (
         config(f"device/flood{number}", device={"ids": [f"flood{number}"]}, components=parts)
         for number in itertools.count()
@@ -164,7 +168,7 @@ def test_a_flood_before_the_first_rebuild_displaces_no_expected_device() -> None
         newcomer = next(entities)
         assert not catalog.store.take_config(newcomer.topic, newcomer.payload)
     assert stored < len(catalog.store._payloads) < stored + len(known), "only as much as necessary is forgotten"
-    assert catalog.store._bytes <= MAX_CONFIGS_BYTES
+    assert catalog.store._bytes <= limit
     catalog.end_waiting()
     rebuild(catalog)
     assert {f"mqtt:known{number}" for number in range(len(known))} < catalog.devices.keys()

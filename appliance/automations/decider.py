@@ -13,7 +13,7 @@ from appliance.automations.automation_states import AutomationState, AutomationS
 from appliance.automations.conditions.combine import Refusal, check_conditions
 from appliance.automations.definition import AutomationDefinition
 from appliance.automations.environment import Environment
-from appliance.automations.policy import NEVER_BEGAN, after, apply_policy
+from appliance.automations.policy import NEVER_BEGAN, PolicyState, after, apply_policy
 from appliance.automations.triggers.base import Match
 from appliance.history.execution_history import ExecutionEntry
 from appliance.home.values import Value
@@ -90,6 +90,9 @@ class Decider:
             return Refusal(reason)
         if (refusal := self._check_conditions(definition)) is not None:
             return refusal
+        if not definition.policy.has_limits:
+            self._states.store_policy_state(definition.id, PolicyState())
+            return None
         now = self._steps.now()
         self._decided[definition.id] = None
         decision = apply_policy(definition.policy, state.policy_state, event, now)

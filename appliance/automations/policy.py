@@ -32,6 +32,10 @@ class Policy(Struct, frozen=True, kw_only=True):
     dedupe_window_secs: float = 0
     resumable_schedule: bool = False
 
+    @property
+    def has_limits(self) -> bool:
+        return bool(self.cooldown_secs or self.dedupe_window_secs)
+
 
 class PolicyState(Struct, frozen=True, kw_only=True):
     """The stored state of a policy.
@@ -57,8 +61,6 @@ class PolicyDecision(Struct, frozen=True):
 def apply_policy(policy: Policy, state: PolicyState, event: Mapping[str, Value], now: datetime) -> PolicyDecision:
     """Return whether the automation may run for the event now. If it may run, the returned `state` includes the
     event and the beginning of the cooldown."""
-    if not policy.cooldown_secs and not policy.dedupe_window_secs:
-        return PolicyDecision(None, PolicyState())
     state = _without_expired(policy, state, now)
     reason = _cooldown(policy, state, now)
     if reason is not None:

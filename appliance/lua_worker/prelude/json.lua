@@ -2,7 +2,7 @@
 local lares = ...
 local error, type, next, tonumber, rawlen, rawget, setmetatable =
   error, type, next, tonumber, rawlen, rawget, setmetatable
-local find, sub, byte, format, gsub = string.find, string.sub, string.byte, string.format, string.gsub
+local find, match, sub, byte, format, gsub = string.find, string.match, string.sub, string.byte, string.format, string.gsub
 local concat, mathtype, huge, utf8char, utf8len = table.concat, math.type, math.huge, utf8.char, utf8.len
 
 local MAX_DEPTH = 32
@@ -27,15 +27,15 @@ end
 
 -- Return the string after the quote, and the position after the string.
 local function read_string(text, start)
-  local from, is_plain = start, true
+  local plain, last = match(text, '^([^"\\]*)"()', start)
+  if plain then return plain, last end
+  local from = start
   while true do
     local at = find(text, '["\\]', from)
     if byte(text, at) == 34 then
-      local found = sub(text, start, at - 1)
-      if is_plain then return found, at + 1 end
-      return gsub(found, '\\(.)(%x?%x?%x?%x?)', unescape), at + 1
+      return gsub(sub(text, start, at - 1), '\\(.)(%x?%x?%x?%x?)', unescape), at + 1
     end
-    from, is_plain = at + 2, false
+    from = at + 2
   end
 end
 
@@ -71,10 +71,10 @@ read_value = function(text, at)
   if first == 116 then return true, at + 4 end
   if first == 102 then return false, at + 5 end
   if first == 110 then return nil, at + 4 end
-  local _, last = find(text, '^[-+0-9.eE]+', at)
-  local number = tonumber(sub(text, at, last))
+  local digits, last = match(text, '^([-+0-9.eE]+)()', at)
+  local number = tonumber(digits)
   if number == huge or number == -huge then number = nil end
-  return number, last + 1
+  return number, last
 end
 
 function lares.decode(text)

@@ -40,7 +40,7 @@ FIRST_EVENT_YEAR, LAST_EVENT_YEAR = 1971, 2099
 
 _TIME_OF_DAY = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9])(?::([0-5][0-9]))?\Z")
 _SECONDS_LATER = re.compile(r"\+([0-9]{1,8}(?:\.[0-9]+)?)\Z")
-_MEASURED = re.compile(r"(-?[0-9]+(?:\.[0-9]+)?)(?:\s+(\S+))?\Z")
+_MEASURED = re.compile(r"(-?(?:0|[1-9][0-9]{0,17})(?:\.[0-9]+)?)(?:\s+(\S+))?\Z")
 _INSTANT = timedelta(microseconds=1)
 
 

@@ -9,6 +9,7 @@ import zlib
 from collections.abc import Mapping
 from typing import Any
 
+from appliance.shrinking import shrunk
 from appliance.store.disk import PART, Disk, FileState
 from appliance.store.file_format import (
     STORE_FORMAT,
@@ -120,7 +121,8 @@ class DocumentFiles:
             raise
         for key, value in changes.items():
             if value is None:
-                self.values.pop(key, None)
+                if self.values.pop(key, None) is not None:
+                    self.values = shrunk(self.values)
             else:
                 self.values[key] = value
 

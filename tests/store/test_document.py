@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+import sys
 import threading
 import weakref
 from collections.abc import AsyncIterator
@@ -249,6 +250,13 @@ async def test_a_rejected_change_is_freed_without_a_garbage_collection(document:
         assert [request() for request in requests] == [None] * 6
     finally:
         gc.enable()
+
+
+async def test_many_removed_values_leave_no_large_dictionary(document: Document) -> None:
+    keys = [f"wait/{number}" for number in range(5_000)]
+    await document.put_many({"state/lamp": {}, **dict.fromkeys(keys, 1)})
+    await document.put_many(dict.fromkeys(keys))
+    assert [*document._files.values] == ["state/lamp"] and sys.getsizeof(document._files.values) < 1_000
 
 
 async def test_a_compaction_that_fails_refuses_nothing() -> None:

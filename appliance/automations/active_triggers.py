@@ -15,23 +15,28 @@ from appliance.lua.files.catalog import LoadedFile
 from appliance.shrinking import shrunk
 
 
-class Wait(Struct):
-    """A running wait, and the monotonic time of its end."""
+class Wait(Struct, eq=False):
+    """A running wait of a device, and the monotonic time of its end. Waits are sorted by their ends."""
 
     due: float
+    device_id: str
     stored: StoredWait
+
+    def __lt__(self, other: Wait) -> bool:
+        return self.due < other.due
 
 
 class RunningWaits:
     """The running waits of a trigger by device id.
 
-    The heap of their ends also contains ends of cancelled waits, but after a wait has ended, at most one per running
-    wait, because each of these ends can keep a page of memory in use.
+    The heap also contains cancelled waits, but after a wait has ended, at most one per running wait, because each of
+    them can keep a page of memory in use. For the same reason, the heap contains no tuples: Python keeps thousands of
+    freed tuples.
     """
 
     def __init__(self) -> None:
         self._waits: dict[str, Wait] = {}
-        self._ends: list[tuple[float, str]] = []
+        self._heap: list[Wait] = []
 
     def __len__(self) -> int:
         return len(self._waits)
@@ -42,9 +47,9 @@ class RunningWaits:
     def __getitem__(self, device_id: str) -> Wait:
         return self._waits[device_id]
 
-    def add(self, device_id: str, wait: Wait) -> None:
-        self._waits[device_id] = wait
-        heappush(self._ends, (wait.due, device_id))
+    def add(self, wait: Wait) -> None:
+        self._waits[wait.device_id] = wait
+        heappush(self._heap, wait)
 
     def pop(self, device_id: str) -> Wait | None:
         """Remove and return the device's wait, if any."""
@@ -52,19 +57,18 @@ class RunningWaits:
         if wait is None:
             return None
         self._waits = shrunk(self._waits)
-        if len(self._ends) > 2 * len(self._waits):
-            self._ends = [(each.due, id_) for id_, each in self._waits.items()]
-            heapify(self._ends)
+        if len(self._heap) > 2 * len(self._waits):
+            self._heap = [*self._waits.values()]
+            heapify(self._heap)
         return wait
 
-    def find_first(self) -> tuple[float, str] | None:
-        """Return the first end and its device id, or None if no wait is running."""
-        while self._ends:
-            due, device_id = self._ends[0]
-            wait = self._waits.get(device_id)
-            if wait is not None and wait.due == due:
-                return due, device_id
-            heappop(self._ends)
+    def find_first(self) -> Wait | None:
+        """Return the wait that ends first, or None if no wait is running."""
+        while self._heap:
+            first = self._heap[0]
+            if self._waits.get(first.device_id) is first:
+                return first
+            heappop(self._heap)
         return None
 
 

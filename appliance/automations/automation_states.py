@@ -91,7 +91,8 @@ class AutomationState(Struct, kw_only=True):
     """The state of an automation.
 
     - `fired`: the last occurrence of each schedule, or the start of an interval.
-    - `waits`: the running waits by device id and by the trigger's key.
+    - `waits`: the running waits by device id and by the trigger's key. A change replaces the inner dictionary,
+      because the earlier one may wait for a flush.
     - `run`: the latest execution.
     - `trusted_run`: the latest execution with a trusted time; only this execution is stored.
     """
@@ -230,15 +231,17 @@ class AutomationStates:
     def store_wait(self, id_: str, device_id: str, key: str, wait: StoredWait | None) -> None:
         """Store the running wait of the trigger with this key. The value None removes the stored wait."""
         state = self.of(id_)
-        waits = state.waits
+        known = state.waits.get(device_id, {})
         if wait is not None:
-            waits.setdefault(device_id, {})[key] = wait
-        elif waits.get(device_id, {}).pop(key, None) is None:
+            state.waits[device_id] = {**known, key: wait}
+        elif key not in known:
             return
-        elif not waits[device_id]:
-            del waits[device_id]
-            state.waits = shrunk(waits)
-        self._store_waits(id_, device_id)
+        elif len(known) > 1:
+            state.waits[device_id] = {each: running for each, running in known.items() if each != key}
+        else:
+            del state.waits[device_id]
+            state.waits = shrunk(state.waits)
+        self._storage.put_later(wait_record_key(id_, device_id), state.waits.get(device_id))
 
     def drop_other_waits(self, id_: str, keys: Collection[str]) -> None:
         """Keep only the waits of triggers with these keys, and remove all other waits."""
@@ -277,10 +280,6 @@ class AutomationStates:
     async def _remove(self, keys: list[str]) -> None:
         with contextlib.suppress(StoreFailed):  # if the removal fails, these states still exist at the next start
             await self._storage.put_many(dict.fromkeys(keys))
-
-    def _store_waits(self, id_: str, device_id: str) -> None:
-        waits = self.of(id_).waits.get(device_id)
-        self._storage.put_later(wait_record_key(id_, device_id), None if waits is None else {**waits})
 
     def _store(self, id_: str, state: AutomationState, *, is_minor: bool = False) -> None:
         self._storage.put_later(AUTOMATION_PREFIX + id_, state.encode() or None, is_minor=is_minor)

@@ -82,7 +82,7 @@ class DueTimes:
     def _next_fire(self, id_: str) -> datetime | None:
         """Return the automation's next due time or end of a wait, or None."""
         active_triggers = self._active.get(id_, ())
-        ends = [first[0] for active in active_triggers if (first := active.waits.find_first()) is not None]
+        ends = [first.due for active in active_triggers if (first := active.waits.find_first()) is not None]
         times = [self._instant_of(min(ends))] if ends else []
         times += [due for active in active_triggers if (due := self._due_of(active)) is not None]
         return min(times, default=None)

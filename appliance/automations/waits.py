@@ -156,7 +156,7 @@ class Waits:
         self, active: ActiveTrigger, trigger: DeviceTrigger, device_id: str, stored: StoredWait, elapsed: float = 0.0
     ) -> None:
         due = self._clock.monotonic() + max(0.0, (trigger.wait_secs or 0.0) - elapsed)
-        active.waits.add(device_id, Wait(due, stored))
+        active.waits.add(Wait(due, device_id, stored))
         self._count += 1
         self._by_device.setdefault(device_id, {})[active] = None
         self._store(active, device_id, stored)
@@ -166,11 +166,11 @@ class Waits:
         """Let the scheduler call at the end of the trigger's first wait. The end of a cancelled wait is not
         cancelled."""
         first, call = active.waits.find_first(), active.wait_call
-        if first is None or (call is not None and call.due <= first[0]):
+        if first is None or (call is not None and call.due <= first.due):
             return
         if call is not None:
             self._scheduler.cancel(call)
-        left = first[0] - self._clock.monotonic()
+        left = first.due - self._clock.monotonic()
         active.wait_call = self._scheduler.after(active.label, left, partial(self._on_first_end, active))
 
     def _store(self, active: ActiveTrigger, device_id: str, stored: StoredWait) -> None:
@@ -208,15 +208,15 @@ class Waits:
         try:
             if (
                 first is not None
-                and first[0] <= self._clock.monotonic()
+                and first.due <= self._clock.monotonic()
                 and isinstance(active.trigger, DeviceTrigger)
             ):
-                self._on_wait_over(active, active.trigger, first[1])
+                self._on_wait_over(active, active.trigger, first)
         finally:
             self._call_at_first_end(active)
 
-    def _on_wait_over(self, active: ActiveTrigger, trigger: DeviceTrigger, device_id: str) -> None:
-        stored = active.waits[device_id].stored
+    def _on_wait_over(self, active: ActiveTrigger, trigger: DeviceTrigger, wait: Wait) -> None:
+        device_id, stored = wait.device_id, wait.stored
         self.drop(active, device_id)  # first, so that a wait that fails is not due again
         removing = self._writes.remove(active.id, device_id, active.key)
         device = self._registry.find_device(device_id)

@@ -319,6 +319,16 @@ async def test_only_the_latest_run_waits_for_the_complete_flush(
                 assert document.figures()["syncs"] - syncs == (number in flushes), number
 
 
+async def test_a_wait_that_waits_for_a_flush_needs_memory_once(tmp_path: Path) -> None:
+    async with open_document(Disk(tmp_path), VirtualClock()) as document, AutomationStates(document) as them:
+        for key in ("one", "two"):
+            them.store_wait("a", "lamp", key, StoredWait(began_at=1))
+        (waiting,) = document.list_later().values()
+        assert waiting is them.of("a").waits["lamp"] and set(waiting) == {"one", "two"}
+        them.store_wait("a", "lamp", "one", None)
+        assert set(waiting) == {"one", "two"}, "a flush may encode it later"
+
+
 STEPS = ("flush", "card", "one", "two")
 
 

@@ -323,21 +323,21 @@ async def test_a_wait_that_fails_at_its_end_does_not_stop_the_waits_of_other_dev
 def test_the_ends_of_cancelled_waits_are_removed() -> None:
     waits = RunningWaits()
     for number in range(1_000):
-        waits.add("lamp", Wait(number, StoredWait(began_at=number)))
+        waits.add(Wait(number, "lamp", StoredWait(began_at=number)))
         waits.pop("lamp")
-    assert waits.find_first() is None and not waits._ends
+    assert waits.find_first() is None and not waits._heap
 
 
 def test_waits_keep_no_memory_after_thousands_of_them_have_ended() -> None:
     waits = RunningWaits()
     for number in range(1_000):
-        waits.add(f"lamp{number}", Wait(number, StoredWait(began_at=number)))
+        waits.add(Wait(number, f"lamp{number}", StoredWait(began_at=number)))
     for number in range(998):
         waits.pop(f"lamp{number}")
-    assert len(waits) == 2 and len(waits._ends) <= 4
+    assert len(waits) == 2 and len(waits._heap) <= 4
     waits.pop("lamp998")
     waits.pop("lamp999")
-    assert not waits._ends and sys.getsizeof(waits._waits) < 1_000
+    assert not waits._heap and sys.getsizeof(waits._waits) < 1_000
 
 
 async def test_ended_waits_of_many_devices_leave_no_large_dictionaries(tmp_path: Path) -> None:

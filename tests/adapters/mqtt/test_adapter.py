@@ -14,9 +14,10 @@ from typing import Any
 import aiomqtt
 import pytest
 
-from appliance.adapters.confirmation import RESULT_SECS
+from appliance.adapters.mqtt import commands
 from appliance.adapters.mqtt.adapter import MqttAdapter
-from appliance.adapters.mqtt.announcements.discovery import BIRTH_SECS, RETURN_SECS, Phase
+from appliance.adapters.mqtt.announcements import discovery
+from appliance.adapters.mqtt.announcements.discovery import BIRTH_SECS, Phase
 from appliance.errors import BadAnswer, Unanswered
 from appliance.home import events
 from appliance.home.model import DeviceKind, Observation, Report
@@ -24,6 +25,14 @@ from tests.adapters.mqtt.broker import CERTIFICATE, Broker, both_brokers
 from tests.adapters.mqtt.captures import Capture, capture
 from tests.adapters.mqtt.homes import BrokerHome, until
 from tests.fakes.mqtt_broker import CONNACK, PUBACK, PUBLISH, number, packet, read_packet, text
+
+RETURN_SECS, RESULT_SECS = 1.0, 1.0
+
+
+@pytest.fixture(autouse=True)
+def _short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(discovery, "RETURN_SECS", RETURN_SECS)
+    monkeypatch.setattr(commands, "RESULT_SECS", RESULT_SECS)
 
 
 async def announce(client: aiomqtt.Client, home: BrokerHome, *chosen: Capture) -> None:
@@ -196,7 +205,7 @@ async def test_a_missing_result_is_reported_and_a_late_one_does_not_change_the_s
         await home.shows(device_id, power="off")
         # The event loop stalls while the wait ends. The device's state must still confirm the command.
         asyncio.get_running_loop().call_later(RESULT_SECS - 0.3, time.sleep, 0.6)
-        with pytest.raises(BadAnswer, match="power on but shows power 'off' after 5 s"):
+        with pytest.raises(BadAnswer, match="power on but shows power 'off' after 1 s"):
             await home.adapter.run_limited(home.command(device_id, "power", "on"))
         work = asyncio.create_task(home.command(device_id, "power", "on"))
         await asyncio.sleep(0.1)

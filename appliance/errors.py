@@ -9,6 +9,8 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
+from appliance.shortening import shorten
+
 MAX_SHOWN_ID_CHARS = 256
 """Maximum number of characters of an id in a message. No valid id is longer."""
 
@@ -103,8 +105,7 @@ class NotFound(LaresError):
 
     def __init__(self, what: Resource, name: str, known: Iterable[str] = ()) -> None:
         self.name, self.known = name, known
-        shown = name if len(name) <= MAX_SHOWN_ID_CHARS else f"{name[: MAX_SHOWN_ID_CHARS - 1]}…"
-        super().__init__(f"{what} '{shown}' not found")
+        super().__init__(f"{what} '{shorten(name, MAX_SHOWN_ID_CHARS)}' not found")
         self.code = f"{what}_not_found"
 
 

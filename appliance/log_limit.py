@@ -11,6 +11,8 @@ from itertools import islice
 
 from msgspec import Struct
 
+from appliance.shortening import shorten
+
 IS_MUTED = ContextVar("is_muted", default=False)
 """Whether log lines of the current task are discarded, because the task simulates the home."""
 
@@ -73,7 +75,7 @@ class RepetitionLimit(logging.Filter):
         """Return the record to write, or None to suppress the line. If the text changes, the record is a copy."""
         text, is_any_text, now = record.getMessage(), record.msg == "%s", record.created
         if len(text) > MAX_TEXT_CHARS:
-            text = text[: MAX_TEXT_CHARS - 1] + "…"
+            text = shorten(text, MAX_TEXT_CHARS)
             record = _with_text(record, text)
         kind, limit = hash((record.name, record.levelno, text)), MAX_SAME_KIND if is_any_text else MAX_SAME_LINES
         # Suppressed lines create no window for their text, because thousands of windows would stay in memory.

@@ -18,6 +18,7 @@ ROOT = Path(__file__).parent.parent
 FILES = sorted((ROOT / "appliance").rglob("*.py"))
 
 LAYERS = {
+    "shortening": 0,
     **dict.fromkeys(
         (
             "errors",
@@ -27,7 +28,6 @@ LAYERS = {
             "version",
             "program_folder",
             "byte_budget",
-            "shortening",
             "shrinking",
         ),
         1,
@@ -46,7 +46,7 @@ LAYERS = {
 }
 """Maps each package to its layer."""
 
-OUTSIDE_LAYERS = {"lua_worker": ("lua", 0)}
+OUTSIDE_LAYERS = {"lua_worker": ("lua", -1)}
 """For each package outside of the layers: its only permitted importer, and the highest layer from which the package
 may import."""
 

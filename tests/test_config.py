@@ -495,7 +495,7 @@ def test_an_error_has_the_expected_and_the_actual_value(text: str, fault: str) -
         ),
         (
             f"[adapters.{'a' * 129}]\ntype = 'roku_tv'\nip_address = 'tv'",
-            f"1: adapters.'{'a' * 56}… must have at most 128 characters, not 129",
+            f"1: adapters.'{'a' * 58}… must have at most 128 characters, not 129",
         ),
     ],
 )

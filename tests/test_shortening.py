@@ -23,3 +23,8 @@ def test_a_long_text_ends_with_an_ellipsis(text: str, shown: str) -> None:
 )
 def test_a_long_list_ends_with_the_number_of_the_others(texts: list[str], separator: str, shown: str) -> None:
     assert join_first(texts, 2, separator) == shown
+
+
+def test_the_number_of_the_others_may_include_texts_that_are_not_known() -> None:
+    assert join_first(["a", "b"], 2, "\n", 5) == "a\nb\nand 3 more"
+    assert join_first(["a"], 2, "\n", 1) == "a"

@@ -14,6 +14,7 @@ from typing import Any
 from msgspec import Struct
 
 from appliance.errors import Invalid
+from appliance.shortening import shorten
 from appliance.tables.json_schema import NUMBER, TEXT, Check, array_of, between
 from appliance.tables.json_schema import one_of as words_of
 
@@ -79,8 +80,7 @@ def format_value(value: Any, words: Words = JSON) -> str:
         return words.table
     if isinstance(value, list | tuple):
         return words.array
-    text = repr(value) if isinstance(value, str) else str(rounded(value))
-    return text if len(text) <= MAX_SHOWN_CHARS else f"{text[: MAX_SHOWN_CHARS - 3]}…"
+    return shorten(repr(value) if isinstance(value, str) else str(rounded(value)), MAX_SHOWN_CHARS)
 
 
 _HEX_DIGITS = re.compile(r"[0-9a-fA-F]{6,}")

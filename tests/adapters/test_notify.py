@@ -386,7 +386,7 @@ async def test_excess_messages_are_combined(session: DeviceSession, caplog: pyte
             "T: m2",
             "m3",
             51,
-            "… and 8 more",
+            "and 8 more",
         )
         assert [await send(adapter) for _ in range(2)] == [{"status": "sent"}, {"status": "gathered"}]
         running.cancel()

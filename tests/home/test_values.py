@@ -180,7 +180,7 @@ def test_an_enum_returns_its_word() -> None:
         ([1], "an array"),
         ("on", "'on'"),
         ("a\nb\x1b[31m", "'a\\nb\\x1b[31m'"),
-        ("x" * 59, repr("x" * 59)[:57] + "…"),
+        ("x" * 59, repr("x" * 59)[:59] + "…"),
         ("x" * 58, repr("x" * 58)),
         (12, "12"),
         (1.5, "1.5"),

@@ -109,7 +109,7 @@ def test_tables_in_a_table_are_read_by_their_own_fields() -> None:
 
 @each_row(
     ("value", "sentence"),
-    [(None, "nil"), (False, "false"), ([], "a list"), (EXECUTE, "a function"), ("x" * 99, "'" + "x" * 56 + "…")],
+    [(None, "nil"), (False, "false"), ([], "a list"), (EXECUTE, "a function"), ("x" * 99, "'" + "x" * 58 + "…")],
 )
 def test_values_are_shown_shortly_in_lua_syntax(value: Any, sentence: str) -> None:
     assert format_value(value, LUA) == sentence

@@ -24,7 +24,7 @@ from appliance.adapters.secret_files import secret_of
 from appliance.byte_budget import ByteBudget, estimate_json_memory
 from appliance.errors import AdapterFailed, Busy, LaresError, Unreachable
 from appliance.home.values import Value
-from appliance.shortening import shorten
+from appliance.shortening import join_first, shorten
 from appliance.tables.checks import format_value
 
 PAUSES_SECS = (1.0, 4.0)
@@ -132,9 +132,9 @@ class NotifyAdapter(Adapter):
         count, lines = self._gathered_count, self._gathered
         self._gathered = []
         self._is_gathering.clear()
-        more = [f"… and {count - len(lines)} more"] if count > len(lines) else []
+        text = join_first(lines, MAX_GATHERED, "\n", count)
         try:
-            await self._deliver(Notification("\n".join([*lines, *more]), f"{count} messages"), 0)
+            await self._deliver(Notification(text, f"{count} messages"), 0)
         except AdapterFailed as error:
             log.warning("%s: %d collected messages were not sent: %s", self.name, count, error)
         self._gathered_count -= count

@@ -23,7 +23,7 @@ from appliance.automations.names.name_watcher import read_past, read_removed
 from appliance.automations.variables import read_variables
 from appliance.cli.homeassistant.lua_file import MARK
 from appliance.cli.hub_client import read_snapshot
-from appliance.cli.lua_pool import open_pool_as_owner
+from appliance.cli.lua_pool import open_pool
 from appliance.cli.owner import as_owner
 from appliance.clock import Clock
 from appliance.config import Config
@@ -130,7 +130,7 @@ def load_or_default(file: Path) -> tuple[Config, list[Fault]]:
 async def _check_lua(settings: Config, data_dir: Path, file: Path) -> tuple[list[Fault], list[Fault], list[str]]:
     """Return the errors in Lua files or, if there are none, the warnings. Also return the disabled automations."""
     clock, limits = Clock(), settings.automations.runner
-    async with open_pool_as_owner(settings, clock, data_dir, file) as pool:
+    async with open_pool(settings, clock, data_dir, file) as pool:
         scenes = build_scene_catalog(settings.scenes, settings.root, pool, limits.default_max_concurrent)
         automations = build_automation_catalog(
             settings.automations, settings.root, pool.describe, settings.locale, clock

@@ -47,7 +47,7 @@ async def _import(installation: Installation, file: Path, data_dir: Path) -> Non
     template, module = read_template(config.bundled_config()), read_module(installation.locale)
     with as_owner(data_dir, file):
         settings, _ = load_or_default(file)
-    async with open_pool(settings, Clock(), data_dir, file) as pool:
+    async with open_pool(settings, Clock(), data_dir, file, becomes_owner=False) as pool:
         become_owner_of_both(file, data_dir)
         loop = asyncio.get_running_loop()
 

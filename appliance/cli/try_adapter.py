@@ -23,7 +23,7 @@ from appliance.adapters.lua_kinds.section import LuaSection
 from appliance.adapters.lua_kinds.section_recorder import SectionRecorder
 from appliance.adapters.redaction import Redaction
 from appliance.adapters.trial_home import TrialHome
-from appliance.cli.lua_pool import open_pool_as_owner
+from appliance.cli.lua_pool import open_pool
 from appliance.cli.named_files import check_target, reading, write_private
 from appliance.cli.owner import as_owner, find_owner
 from appliance.cli.paths import HubPaths
@@ -151,7 +151,7 @@ class _Trial:
         """Poll, then send the command, if any. Raise `ConfigFailed` for errors in file or settings, and `StartFailed`
         for other errors."""
         settings, clock = config.parse("", str(file), {}), self._clock
-        workers = open_pool_as_owner(settings, clock, data_dir, file, max_cpu_secs=MAX_CALL_CPU_SECS)
+        workers = open_pool(settings, clock, data_dir, file, max_cpu_secs=MAX_CALL_CPU_SECS)
         async with workers as pool, DeviceSession() as session:
             catalog = build_kind_catalog(file, [self._section], pool.describe, self._home.bus, pool)
             await catalog.load()

@@ -22,7 +22,7 @@ from appliance.automations.policy import Policy
 from appliance.automations.schedule.clock_watch import ClockWatch
 from appliance.automations.schedule.scheduled_calls import MICROSECOND, DelayedCall
 from appliance.automations.triggers.time import Interval
-from appliance.cli.lua_pool import open_pool_as_owner
+from appliance.cli.lua_pool import open_pool
 from appliance.cli.simulation.clock import SimulatedClock
 from appliance.cli.simulation.device_events import FileEvent, FileHook
 from appliance.cli.simulation.home import (
@@ -142,8 +142,7 @@ async def open_simulation(
     bus, limits = Bus(), settings.automations.runner
     registry = (environment := _environment(settings, stored, bus, clock)).registry
     work: dict[str, CtxFunction] = {}
-    given = {"unsaved": unsaved, "worker_bytes": WORKER_BYTES}
-    async with open_pool_as_owner(settings, clock, *home, **given) as pool:
+    async with open_pool(settings, clock, *home, unsaved=unsaved, worker_bytes=WORKER_BYTES) as pool:
         operations = await _list_operations(settings, home[0], pool.describe, unsaved)
         dispatcher, turn = SimulatedDispatcher(registry, bus, clock, operations), Turn()
 

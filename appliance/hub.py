@@ -356,7 +356,8 @@ class Hub:
         trust, stopped_at = self.store.clock_trust, self.store.stopped_at
         watch = ClockWatch(self.clock, trust, self.steps, began=self.began, stopped_at=stopped_at)
         limits = self._config.automations.runner
-        return Environment(self.registry, self.bus, watch, self.store.document, limits=limits)
+        document, record = self.store.document, self.store.recorder.record
+        return Environment(self.registry, self.bus, watch, document, limits=limits, record=record)
 
     def _build_ctx_methods(self) -> Mapping[str, CtxFunction]:
         async def run_scene(id_: str, context: Context) -> ExecutionEntry:

@@ -38,7 +38,7 @@ class Waits:
         self._environment = environment
         self._scheduler = environment.scheduler
         self._states = states
-        self._writes = WaitWrites(states, environment.storage)
+        self._writes = WaitWrites(states, environment)
         self._registry = environment.registry
         self._clock = environment.clock
         self._trust = environment.clock_watch.trust
@@ -61,20 +61,21 @@ class Waits:
 
     def follow(self, active: ActiveTrigger, trigger: DeviceTrigger, event: DeviceStateChanged) -> None:
         """Begin, restart, or end the device's wait after an event. The waits of alarms and virtual devices are stored
-        at once if they are not stored yet, all other waits with the next flush."""
+        at once if they are not stored yet, all other waits with the next flush. Waits of alarms are stored with the
+        device's state, because after a power cut, an older value would end the wait."""
         device_id, outcome = event.device.id, self._outcome_of(active, trigger, event)
         if outcome is None or outcome is WaitOutcome.CONTINUES:
             return
         self.end(active, device_id)
+        is_alarm, is_virtual = event.device.is_alarm(trigger.attribute or ""), event.device.is_virtual
         if isinstance(outcome, Match):
-            is_alarm = event.device.is_alarm(trigger.attribute or "")
             if self._is_full(is_alarm=is_alarm):
                 self._report_full(active, is_alarm=is_alarm)
                 return
             self._begin(active, trigger, device_id, self._begun_by(event, outcome))
-            if event.device.is_virtual or is_alarm:
-                # after a power cut, the stored value may already match, so only a stored wait can fire
-                self._writes.write(active.id, device_id)
+        if is_alarm or (is_virtual and isinstance(outcome, Match)):
+            # after a power cut, the stored value may already match, so only a stored wait can fire
+            self._writes.write(active.id, device_id, with_state=is_alarm and not is_virtual)
 
     def preview(self, active: ActiveTrigger, trigger: DeviceTrigger, event: DeviceStateChanged) -> StoredWait | None:
         """Return the wait that `follow` would begin after this event, or None."""

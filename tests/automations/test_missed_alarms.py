@@ -1,4 +1,4 @@
-"""Alarms and waits while no automation can run, because the hub is in safe mode."""
+"""Alarms and waits while no automation can run, because the hub is in safe mode or was killed."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from typing import Any, cast
 import pytest
 
 from appliance.automations.safe_mode import SafeMode
+from appliance.home.model import DeviceKind, Observation, Report
 from tests.automations.homes import NOW, device
-from tests.automations.test_gaps import GAP, VALUE, Pushed, observe, replace_section, trigger_of
+from tests.automations.test_gaps import GAP, SENSOR, VALUE, Pushed, observe, replace_section, trigger_of
 from tests.fakes.automations import Card, automation, bench
 
 CRASHES, SAFE = "after crashes", "--safe"
@@ -112,3 +113,32 @@ async def test_a_wait_from_before_safe_mode_continues_after_it(
             await it.pass_by(secs)
             fired.append(len(it.fired))
         assert fired == fires_after
+
+
+@pytest.mark.parametrize("reports_again", [True, False])
+@pytest.mark.parametrize("has_ended", [False, True])
+@pytest.mark.parametrize("wait", ["duration_secs", "debounce_secs"])
+async def test_the_wait_of_an_alarm_continues_after_a_kill_although_the_last_flush_is_older(
+    wait: str, has_ended: bool, reports_again: bool, tmp_path: Path
+) -> None:
+    """After the kill, an adapter such as MQTT repeats the stored value."""
+    waiting, card = automation(trigger_of("smoke", equals=True, **{wait: 60})), Card()
+    async with bench(tmp_path, waiting, card=card) as it:
+        for value in (False, True, False) if has_ended else (False, True):
+            observe(it, "smoke", value)
+        await it.pass_by(20)
+    card.devices, card.was_cut_off = [*card.recorded.values()], True
+    async with bench(tmp_path, waiting, card=card, start=NOW + timedelta(seconds=30)) as it:
+        (stored,) = card.devices
+        assert stored.attributes["smoke"] is not has_ended
+        repeated = Observation(
+            device_id=SENSOR, kind=DeviceKind.SENSOR, attributes=stored.attributes, kept=frozenset({"smoke"})
+        )
+        it.registry.apply(Report(adapter="desk", observations=(repeated,)))
+        await it.drain()
+        if reports_again:
+            observe(it, "smoke", not has_ended)
+        await it.pass_by(29)
+        assert it.fired == []
+        await it.pass_by(2)
+        assert it.fired == ([] if has_ended else ["a"])

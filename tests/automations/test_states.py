@@ -15,8 +15,10 @@ import orjson
 import pytest
 
 from appliance.automations.automation_states import AutomationState, AutomationStates, Run, StoredWait
+from appliance.automations.environment import Environment
 from appliance.automations.policy import MAX_REMEMBERED, Policy, PolicyState, after, apply_policy
 from appliance.automations.requirement import Requirement
+from appliance.automations.schedule.clock_watch import ClockWatch
 from appliance.automations.stored_hashes import fingerprint, key_of
 from appliance.automations.triggers.device import Devices, DeviceTrigger
 from appliance.automations.wait_writes import WaitWrites
@@ -337,11 +339,11 @@ async def test_a_fired_wait_is_removed_before_its_execution_begins(steps: tuple[
     """Each case is an order of a flush, the end of a slow sync, and the firing of one or both waits of an
     automation."""
     clock, bus, disk = VirtualClock(), Bus(), HeldDisk(tmp_path)
+    registry, trust = Registry(bus, clock), ClockTrust(clock, NOW)
     async with open_document(disk, clock) as document:
-        async with Recorder(
-            Registry(bus, clock), bus, document, clock, ClockTrust(clock, NOW), flush_secs=300, sections={}
-        ) as recorder:
-            async with AutomationStates(document) as them, aclosing(WaitWrites(them, document)) as waits:
+        async with Recorder(registry, bus, document, clock, trust, flush_secs=300, sections={}) as recorder:
+            environment = Environment(registry, bus, ClockWatch(clock, trust), document, record=recorder.record)
+            async with AutomationStates(document) as them, aclosing(WaitWrites(them, environment)) as waits:
                 for key in ("one", "two"):
                     them.store_wait("a", "lamp", key, StoredWait(began_at=1))
                 disk.is_free.clear()

@@ -149,6 +149,7 @@ class Card:
     was_cut_off: bool = False
     doubtful: dict[str, list[str]] = field(default_factory=dict)
     is_bad: bool = False
+    recorded: dict[str, Device] = field(default_factory=dict)
 
     def items(self, prefix: str) -> list[tuple[str, Any]]:
         """Like the document, return the values with this prefix."""
@@ -171,6 +172,11 @@ class Card:
         await asyncio.sleep(0)
         if self.is_bad:
             raise StoreFailed("the card is full")
+
+    async def record(self, devices: Iterable[Device], more: Mapping[str, Any]) -> None:
+        """Store the devices in `recorded`, and `more` values."""
+        self.recorded |= {each.id: each for each in devices}
+        await self.put_many(more)
 
     async def change(
         self, prepare: Prepare, commit: Callable[[], None] | None = None, *, replaces: Iterable[str] = ()
@@ -300,7 +306,7 @@ async def bench(
     registry.restore(registry.layout, kept.devices, are_doubtful=kept.was_cut_off, doubtful=kept.doubtful)
     history, stage = FailingHistory(), stage or Stage()
     watch = ClockWatch(clock, ClockTrust(clock, believed_after), stopped_at=stopped_at)
-    environment = Environment(registry, bus, watch, kept)
+    environment = Environment(registry, bus, watch, kept, record=kept.record)
     catalog: Catalog[AutomationDefinition] = Catalog(
         "automation", Folder(path=folder, name="config/automations"), _describe, automation_parser(locale, clock, 3)
     )

@@ -158,7 +158,7 @@ class Automations(ExecutableFiles[AutomationDefinition]):
         if is_enabled:
             self.timers.recheck(self.catalog.get(id_).definition.timer_names)
         else:
-            self.executor.skip_waiting(id_, DISABLED.reason)
+            await self.executor.skip_waiting(id_, DISABLED.reason)
         return self.view(id_)
 
     async def run_by_hand(self, id_: str, event: Mapping[str, Value], client: str = "") -> ExecutionEntry:
@@ -182,7 +182,7 @@ class Automations(ExecutableFiles[AutomationDefinition]):
         await super()._use_loaded_files()
         for definition in self.catalog.list_definitions():
             if not self.states.of(definition.id).is_enabled:
-                self.executor.skip_waiting(definition.id, DISABLED.reason)
+                await self.executor.skip_waiting(definition.id, DISABLED.reason)
 
     async def _arm(self, because: str) -> None:
         """Activate the triggers. End a safe mode that began after crashes, unless the hub is stopping."""

@@ -32,12 +32,12 @@ class ExecutableFiles(Generic[T]):
         return count
 
     async def _use_loaded_files(self) -> None:
-        self.executor.use_sources({each.definition.id: each.source for each in self.catalog.list_files()})
+        await self.executor.use_sources({each.definition.id: each.source for each in self.catalog.list_files()})
 
-    def cancel(self, id_: str) -> int:
+    async def cancel(self, id_: str) -> int:
         """Cancel the file's executions, even if a reload has removed the file. Return the number of cancelled
         executions."""
-        count = self.executor.cancel_executions(id_)
+        count = await self.executor.cancel_executions(id_)
         if count == 0:
             self.catalog.get(id_)
         return count

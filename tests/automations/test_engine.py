@@ -319,7 +319,7 @@ async def test_events_of_executions_next_to_others_have_a_limit_in_bytes(tmp_pat
             it.bus.publish(event)
         assert executor.count_running("a") == (1 if mode == "queued" else 4)
         assert it.outcomes() == [("dropped", f"mode: {EVENTS_FULL}")] * 2
-        executor.cancel_executions("a")
+        await executor.cancel_executions("a")
         await it.drain()
         for _ in range(5):
             it.bus.publish(event)

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import re
+import signal
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from appliance.event_loop import SHORT_TURN_SECS, loop_lag, run
+from appliance.history.execution_history import ExecutionHistory
 from appliance.lua.running.executor import list_executions
 from appliance.lua.running.worker import Worker
 from tests.fakes.app import App, open_app
@@ -148,3 +153,33 @@ async def test_scenes_that_an_alarm_runs_continue_without_free_memory(
         smoke = {"device_id": "virtual:attic", "attributes": {"smoke": True}}
         assert (await app.post("/adapters/virtual/operations/observe", smoke)).status == 200
         await until(lambda: app.hub.environment.variables.find("is_over") is True)
+
+
+@pytest.mark.parametrize(("mode", "is_killed"), [("parallel", False), ("queued", False), ("parallel", True)])
+def test_executions_that_end_together_are_recorded_in_separate_turns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, mode: str, is_killed: bool
+) -> None:
+    turns: list[int] = []
+    scenes = {"scenes/sleepy.lua": scene("sleepy", "ctx:sleep(600)", mode=f'{{ type = "{mode}", max = 5 }}')}
+
+    def add(*_: object) -> None:
+        turns.append(loop_lag().turns)
+        time.sleep(2 * SHORT_TURN_SECS)  # the work for a result with a long trace
+
+    async def end_all() -> None:
+        async with open_app(root=write(tmp_path, scenes)) as app:
+            sleeping = 5 if mode == "parallel" else 1
+            waits = [asyncio.ensure_future(app.post("/scenes/sleepy/execute", {})) for _ in range(5)]
+            await until(lambda: len(list_executions(app.hub.executors)) == len(waits))
+            await until(
+                lambda: sum(each.status == "waiting" for each in list_executions(app.hub.executors)) == sleeping
+            )
+            monkeypatch.setattr(ExecutionHistory, "add", add)
+            if is_killed:
+                os.kill(app.hub.pool.figures()["workers"][0]["pid"], signal.SIGKILL)
+            else:
+                assert (await app.post("/scenes/sleepy/cancel", {})).json["cancelled"] == len(waits)
+            await asyncio.gather(*waits)
+
+    run(end_all())
+    assert len({*turns}) == 5

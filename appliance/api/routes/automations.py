@@ -94,7 +94,7 @@ class AutomationsApi(ApiResource):
     @route("POST", "/automations/<automation_id>/cancel", Role.WRITE, schemas.CANCELLED_COUNT)
     async def cancel(self, call: Call, automation_id: str) -> object:
         """Cancel the automation's running and waiting executions now, even in a sleep. Return their number."""
-        return {"cancelled": self.hub.automations.cancel(automation_id)}
+        return {"cancelled": await self.hub.automations.cancel(automation_id)}
 
     @route(
         "GET",

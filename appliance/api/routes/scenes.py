@@ -45,7 +45,7 @@ class ScenesApi(ApiResource):
     @route("POST", "/scenes/<scene_id>/cancel", Role.WRITE, schemas.CANCELLED_COUNT)
     async def cancel(self, call: Call, scene_id: str) -> object:
         """Cancel the scene's running and waiting executions now, even in a sleep. Return their number."""
-        return {"cancelled": self.hub.scenes.cancel(scene_id)}
+        return {"cancelled": await self.hub.scenes.cancel(scene_id)}
 
     @route(
         "GET",

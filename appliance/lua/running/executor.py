@@ -10,6 +10,7 @@ import logging
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from msgspec import Struct
@@ -18,7 +19,7 @@ from msgspec.structs import replace
 from appliance.byte_budget import ByteBudget, estimate_json_memory
 from appliance.clock import Clock
 from appliance.errors import Busy, ExecutionCancelled, NotFound
-from appliance.event_loop import in_steps
+from appliance.event_loop import in_steps, wait_for_short_turn
 from appliance.history.execution_history import ExecutionEntry, ExecutionHistory, ExecutionStatus
 from appliance.home.values import to_bytes
 from appliance.lua.running.context import Context
@@ -336,6 +337,7 @@ class Executor:
     async def _run(self, execution: Execution, lua: LuaRun) -> None:
         """Wait until the execution's Lua has ended."""
         failure = await lua.finish()
+        await wait_for_short_turn()  # a result with a long trace needs 1 ms, and hundreds may end together
         if failure is None:
             self.finish(execution, ExecutionStatus.OK, None)
         elif isinstance(failure, Busy):
@@ -417,12 +419,11 @@ class Executor:
                 return True
         return False
 
-    def cancel_executions(self, id_: str) -> int:
+    async def cancel_executions(self, id_: str) -> int:
         """Cancel the running and waiting executions of a scene or automation. Return the number of cancelled
         executions."""
         every = (*self._waiting.get(id_, ()), *self._admitted_by_id.get(id_, ()))
-        for execution in every:
-            self.cancel(execution, CANCELLED)
+        await self._run_steps(map(partial(self.cancel, because=CANCELLED), every))
         return len(every)
 
     def cancel(self, execution: Execution, because: str) -> None:
@@ -444,18 +445,31 @@ class Executor:
             execution.end_because = REPLACED
             execution.lua.stop_after_call()
 
-    def skip_waiting(self, id_: str, because: str) -> None:
+    async def skip_waiting(self, id_: str, because: str) -> None:
         """Remove the executions with this id that have not started, and record them as skipped."""
-        for execution in (*self._unstarted_of(id_), *self._waiting.get(id_, ())):
-            self._end(execution, ExecutionStatus.SKIPPED, because)
+        every = (*self._unstarted_of(id_), *self._waiting.get(id_, ()))
+        await self._run_steps(self._end_waiting(every, ExecutionStatus.SKIPPED, because))
 
-    def use_sources(self, sources: Mapping[str, Source]) -> None:
+    async def use_sources(self, sources: Mapping[str, Source]) -> None:
         """Let the executions that have not started run these sources, by id. Skip executions without a source."""
+        deleted: list[Execution] = []
         for execution in (*self._unstarted, *self._all_waiting()):
             if (source := sources.get(execution.request.id)) is None:
-                self._end(execution, ExecutionStatus.SKIPPED, DELETED)
+                deleted.append(execution)
             else:
                 execution.request = replace(execution.request, source=source)
+        await self._run_steps(self._end_waiting(deleted, ExecutionStatus.SKIPPED, DELETED))
+
+    async def _run_steps(self, steps: Iterable[object]) -> None:
+        """Run all steps, even if the caller is cancelled."""
+        await self._tasks.finish(in_steps(self._clock, steps), "end of executions")
+
+    def _end_waiting(self, executions: Iterable[Execution], status: ExecutionStatus, because: str) -> Iterator[None]:
+        """End the executions that have not begun, one per step."""
+        for execution in executions:
+            if execution.lua is None and not execution.ended.done():  # another task may have ended it
+                self._end(execution, status, because)
+            yield
 
     def begin_to_stop(self) -> None:
         """Cancel all waiting executions in the background. Running executions continue."""
@@ -478,11 +492,8 @@ class Executor:
             self.cancel(execution, STOPPED)
 
     def _cancel_waiting(self) -> Iterator[None]:
-        """Cancel the executions that have not begun, one per step."""
-        for execution in (*self._all_waiting(), *self._unstarted):
-            if execution.lua is None and not execution.ended.done():  # another task may have ended it
-                self._end(execution, ExecutionStatus.CANCELLED, STOPPED)
-            yield
+        waiting = (*self._all_waiting(), *self._unstarted)
+        return self._end_waiting(waiting, ExecutionStatus.CANCELLED, STOPPED)
 
     def list_executions(self, id_: str | None = None) -> list[ExecutionView]:
         every = (*self._admitted, *self._all_waiting())

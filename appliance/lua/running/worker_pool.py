@@ -10,7 +10,7 @@ import asyncio
 import json
 import logging
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from math import inf
 from pathlib import Path
@@ -22,6 +22,7 @@ import orjson
 from appliance.adapters.lua_calls import LuaCalls
 from appliance.clock import Clock, timestamp
 from appliance.errors import ExecutionCancelled, Fault, Invalid, ScriptFailed
+from appliance.event_loop import in_steps
 from appliance.home.values import to_bytes
 from appliance.lua.files.folder import Folder, folder_of
 from appliance.lua.running.load_limit import current_load
@@ -264,11 +265,21 @@ class WorkerPool:
             await worker.live()
         finally:
             self._note_end(worker)
-            for run in worker.list_runs():
-                if run.may_begin and self._failed_starts < MAX_FAILED_STARTS:
-                    self._begin_in_worker(run)
-                else:
-                    run.lose(worker.ended_because or "the Lua worker ended")
+            ends = self._end_runs(worker)
+            try:
+                await in_steps(self._settings.machine, ends)
+            finally:
+                for _ in ends:  # the pool is closing
+                    pass
+
+    def _end_runs(self, worker: Worker) -> Iterator[None]:
+        """End the runs of a worker that has ended, or begin them in another worker, one per step."""
+        for run in worker.list_runs():
+            if run.may_begin and self._failed_starts < MAX_FAILED_STARTS:
+                self._begin_in_worker(run)
+            else:
+                run.lose(worker.ended_because or "the Lua worker ended")
+            yield
 
     def _list_runs(self) -> list[LuaRun]:
         """Return the runs whose Lua has not ended."""

@@ -51,6 +51,7 @@ _UNRESERVED = re.compile(r"%(2[DE]|3\d|4[1-9A-F]|5[\dAF]|6[1-9A-F]|7[\dAE])", re
 """The percent-encoded characters that RFC 3986 treats like the characters themselves."""
 
 
+@cache
 def _rows_of(path: str) -> list[Route]:
     """Return the routes of a path in the same way as the router: those of a fixed path if there is one, otherwise
     those of the longest matching pattern."""

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from appliance.adapters.mqtt import message_loop
 from appliance.adapters.mqtt.announcements import announcement_store
 from appliance.adapters.mqtt.announcements.announced_devices import MAX_BROKER_DEVICES, AnnouncedDevices
 from appliance.adapters.mqtt.announcements.announcement_store import MAX_UNUSED_CONFIGS
@@ -46,7 +47,10 @@ BROKEN = (
 
 
 @pytest.mark.parametrize("form", FORMS)
-async def test_a_broken_configuration_of_a_known_device_changes_nothing(broker: Broker, form: str) -> None:
+async def test_a_broken_configuration_of_a_known_device_changes_nothing(
+    broker: Broker, form: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(message_loop, "TICK_SECS", 0.02)
     topic, good = FORMS[form]
     async with broker.client() as client, BrokerHome(broker) as home:
 

@@ -14,7 +14,7 @@ from appliance.adapters.matter.clusters import FAN, ON_OFF
 from appliance.adapters.matter.commands import ClusterRequest, command_specs_of, request_for
 from appliance.adapters.matter.kind import Matter, split_url
 from appliance.adapters.matter.known_nodes import MAX_BYTES, MAX_DEVICES, MAX_NODE_BYTES, Target
-from appliance.adapters.matter.large_json import parse_large, parse_small
+from appliance.adapters.matter.large_json import MAX_AT_ONCE, parse_large, parse_small
 from appliance.adapters.matter.live_nodes import LiveNodes
 from appliance.adapters.matter.node_requests import NodeRequests
 from appliance.adapters.matter.operations import OPERATION_SECS, Operations
@@ -91,7 +91,7 @@ class MatterAdapter(Adapter):
 
     async def _session(self, messages: Messages) -> None:
         """Process the messages of one connection until it is lost, then raise the reason."""
-        server = ServerConnection(messages, self.clock, self._http.address)
+        server = ServerConnection(messages, self.clock, self._http.address, self.live.nodes.reject)
         await self._read_nodes(server)
         self._report_rejected()
         self._requests.connect(server)
@@ -121,7 +121,7 @@ class MatterAdapter(Adapter):
     async def _keep_receiving(self, server: ServerConnection, messages: Messages) -> None:
         busy = 0.0
         async for received in messages:
-            message = await parse_large(received, self.clock)
+            message = await parse_large(received, self.clock, self.live.nodes.reject)
             began = self.clock.monotonic()
             server.receive(message, self.live.handle)
             self._report_rejected()
@@ -144,7 +144,8 @@ class MatterAdapter(Adapter):
         if rejected == self._rejected or now < self._report_rejected_at:
             return
         limits = (
-            f"{MAX_DEVICES:,} devices, {MAX_BYTES >> 20} MiB of attributes, or {MAX_NODE_BYTES >> 20} MiB per node"
+            f"{MAX_DEVICES:,} devices, {MAX_BYTES >> 20} MiB of attributes, {MAX_NODE_BYTES >> 20} MiB per node, "
+            f"or {MAX_AT_ONCE >> 10} KiB per text"
         )
         reason = f"more than {limits}; rejected so far: {rejected}"
         if self._rejected == 0:

@@ -60,6 +60,10 @@ class KnownNodes:
         self._keys: set[str] = set()
         self._size = 0
 
+    def reject(self) -> None:
+        """Count a value that is too large."""
+        self.rejected += 1
+
     def ids_of(self, node_id: int) -> list[str]:
         known = self.by_id.get(node_id)
         return [] if known is None else [*known.ids]

@@ -70,14 +70,16 @@ _TIMEOUT = "CHIP Error 0x00000032"
 class ServerConnection:
     """One open connection. Another task reads the connection's messages and passes them to `receive`.
 
-    Methods may be called concurrently. `info` is the server's description of itself.
+    Methods may be called concurrently. `info` is the server's description of itself. `on_dropped` is called for each
+    part of a message that is too large.
     """
 
-    def __init__(self, messages: Messages, clock: Clock, address: str) -> None:
+    def __init__(self, messages: Messages, clock: Clock, address: str, on_dropped: Callable[[], None]) -> None:
         self.info: Mapping[str, Any] = {}
         self._messages = messages
         self._address = address
         self._clock = clock
+        self._on_dropped = on_dropped
         self._replies = Replies(clock)
 
     async def open(self) -> list[Any]:
@@ -96,7 +98,7 @@ class ServerConnection:
 
     async def _next(self) -> dict[str, Any]:
         async for message in self._messages:
-            return self._checked(await parse_large(message, self._clock))
+            return self._checked(await parse_large(message, self._clock, self._on_dropped))
         raise Unreachable(f"{self._address} has closed the connection")
 
     async def ask(self, command: str, arguments: Mapping[str, Any], secs: float) -> Any:

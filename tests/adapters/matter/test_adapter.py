@@ -196,7 +196,7 @@ async def test_the_attributes_of_a_node_are_limited() -> None:
         await until(lambda: it.device.attributes["power"] == "on")
         assert _live(it).rejected == 20 - MAX_NODE_BYTES // len(large)
         [limit] = [each for each in it.happened if isinstance(each, events.ObservationDropped)]
-        limits = "more than 2,000 devices, 64 MiB of attributes, or 4 MiB per node"
+        limits = "more than 2,000 devices, 64 MiB of attributes, 4 MiB per node, or 512 KiB per text"
         assert limit.reason == f"{limits}; rejected so far: 1"
         await it.vendor.add(simulated_node(1, "Lamp", LAMP))
         await it.vendor.set(1, "1/6/10", large)
@@ -483,3 +483,12 @@ async def _failing(lines: list[dict[str, Any]]) -> AsyncIterator[Trial]:
         it.runner = AdapterRunner(partial(MATTER.build, settings), context)
         async with it.runner:
             yield it
+
+
+async def test_a_text_that_is_too_large_is_unknown() -> None:
+    async with trial(SUBJECT) as it:
+        lamp = simulated_node(1, "Lamp", LAMP)
+        lamp["attributes"] |= {"1/6/10": "x" * 600_000, "1/6/0": True}
+        await it.vendor.add(lamp)
+        await until(lambda: it.device.attributes["power"] == "on")
+        assert _live(it).rejected

@@ -444,7 +444,7 @@ class _Answered:
 
     def __init__(self, answer: dict[str, Any]) -> None:
         self._answer = answer
-        self.connection = ServerConnection(self, Clock(), "ws://server")  # type: ignore[arg-type]
+        self.connection = ServerConnection(self, Clock(), "ws://server", list)  # type: ignore[arg-type]
 
     async def send(self, message: dict[str, Any]) -> None:
         self.connection.receive({**self._answer, "message_id": message["message_id"]}, lambda *_: None)

@@ -56,6 +56,10 @@ class CorsSettings(Settings, frozen=True, kw_only=True):
     allowed_origins: tuple[str, ...] = key(listed(origin), ())
 
 
+MAX_PROXIES = 64
+"""Maximum number of trusted networks."""
+
+
 class Api(Settings, frozen=True, kw_only=True):
     """`[api]`."""
 
@@ -63,7 +67,7 @@ class Api(Settings, frozen=True, kw_only=True):
     max_body_bytes: int = key(whole(1024, 1 << 30), 1 << 20)
     max_connections: int = key(whole(1, 1 << 16), 1000)
     max_connections_per_peer: int = key(whole(1, 1 << 16), 600)
-    trusted_proxies: tuple[Network, ...] = key(listed(network), ())
+    trusted_proxies: tuple[Network, ...] = key(listed(network, MAX_PROXIES), ())
     rate_limit: RateLimit = section(RateLimit)
     cors: CorsSettings = section(CorsSettings)
 

@@ -197,12 +197,14 @@ def matching(pattern: str, expected: str) -> Callable[[Any], str]:
     return Check(schema={**TEXT, "description": expected}, run=check)
 
 
-def listed(each: Callable[[Any], Any]) -> Callable[[Any], tuple[Any, ...]]:
-    """Return a check for an array whose items all pass the given check."""
+def listed(each: Callable[[Any], Any], most: int | None = None) -> Callable[[Any], tuple[Any, ...]]:
+    """Return a check for an array of at most `most` items that all pass the given check."""
 
     def check(value: Any) -> tuple[Any, ...]:
         if not isinstance(value, list):
             raise Mismatch("an array", value)
+        if most is not None and len(value) > most:
+            raise Invalid(f"must have at most {most} items, not {len(value)}")
         return tuple(each(item) for item in value)
 
     return Check(schema=array_of(getattr(each, "schema", TEXT)), run=check)

@@ -28,7 +28,7 @@ from appliance.api.http_server.connection_limiter import (
 )
 from appliance.api.http_server.http1 import StrictHttp1
 from appliance.api.http_server.listener import MAX_ACCEPTS_AT_ONCE, Listener, address_of
-from appliance.api.http_server.proxies import TrustedProxies
+from appliance.api.http_server.proxies import MAX_HOPS, TrustedProxies
 from appliance.api.http_server.websocket import WebSocket
 from appliance.api.http_server.websocket_protocol import StrictProtocol
 from appliance.api.limits import ApiLimits
@@ -382,6 +382,9 @@ NAMED = {
     (("x-forwarded-for", "203.0.113.7, _hidden, 10.0.0.1"),): None,
     (("x-forwarded-for", "203.0.113.7, 999.1.1.1"),): None,
     (("x-forwarded-for", ""),): None,
+    (("x-forwarded-for", "203.0.113.7" + ", 10.0.0.1" * (MAX_HOPS - 1)),): "203.0.113.7",
+    (("x-forwarded-for", "203.0.113.7" + ", 10.0.0.1" * MAX_HOPS),): None,
+    (("forwarded", "for=203.0.113.7" + ", for=10.0.0.1" * MAX_HOPS),): None,
     (): None,
 }
 

@@ -18,6 +18,9 @@ _PAIR = r'[ \t]*([!#$%&\'*+.^_`|~0-9A-Za-z-]+)=("(?:[^"\\]|\\.)*"|[^",;\s]*)[ \t
 
 _HOST_AND_PORT = r"\[([^\]]+)\](?::\d{1,5})?|([0-9.]+)(?::\d{1,5})?|([0-9A-Fa-f:.]+(?:%[\w.-]+)?)"
 
+MAX_HOPS = 16
+"""Maximum number of addresses in a header that are compared with the trusted networks, beginning with the last."""
+
 
 class TrustedProxies:
     """The proxies in `networks`, whose `X-Forwarded-For` and `Forwarded` headers are trusted."""
@@ -33,7 +36,7 @@ class TrustedProxies:
         """Return the client address of a request from the trusted `peer`.
 
         The client is the last hop that is not a trusted proxy. All requests with missing, unreadable, or
-        contradictory headers are treated as requests of the same client.
+        contradictory headers, or with more than `MAX_HOPS` trusted hops, are treated as requests of the same client.
         """
         named = {
             self._last_untrusted(read(",".join(stated)))
@@ -44,7 +47,9 @@ class TrustedProxies:
 
     def _last_untrusted(self, hops: list[str]) -> str | None:
         address = None
-        for hop in reversed(hops):
+        for number, hop in enumerate(reversed(hops)):
+            if number == MAX_HOPS:
+                return None
             address = _parse(hop)
             if address is None or not self._contains(address):
                 break

@@ -23,6 +23,9 @@ from appliance.lua.text.source import Source
 from appliance.tables.checks import function, string
 from appliance.tables.fields import Field, Fields, Table
 
+MAX_NESTED_EXECUTIONS = 16
+"""Maximum number of executions that run each other in a chain. Each needs memory until the last one ends."""
+
 
 class Scene(Struct, frozen=True, kw_only=True):
     """A scene's definition without the scene's function."""
@@ -107,13 +110,16 @@ class Scenes(ExecutableFiles[Scene]):
     async def run(self, id_: str, caller: Context) -> ExecutionEntry:
         """Start the scene and wait until it ends. Cancel the execution if the waiting task is cancelled.
 
-        Raise `Invalid` if the scene would run itself, even indirectly. Also raise `Invalid` if the scenes would wait
-        for each other forever, because the scene is queued after an execution that is waiting for a member of the
-        chain.
+        Raise `Invalid` if the scene would run itself, even indirectly, or if the chain of executions would be too
+        long. Also raise `Invalid` if the scenes would wait for each other forever, because the scene is queued after
+        an execution that is waiting for a member of the chain.
         """
         chain, wait = caller.chain, (caller.source, f"scene:{id_}")
         if wait[1] in chain:
             raise Invalid(f"ctx:run_scene: {self._describe_circle(chain, wait[1])}")
+        if len(chain) >= MAX_NESTED_EXECUTIONS:
+            limit = f"at most {MAX_NESTED_EXECUTIONS} scenes and automations can run each other in a chain"
+            raise Invalid(f"ctx:run_scene: scene '{id_}' did not start, because {limit}")
         execution = self.execute(id_, caller)
         if execution.decision is Decision.QUEUE and (because := self._describe_circle(chain, wait[1])):
             self.executor.cancel(execution, because)

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from appliance.automations.triggers.event import TimerTrigger
+from appliance.scenes import MAX_NESTED_EXECUTIONS
 from tests.adapters.contract import HeldClock
 from tests.fakes.app import LIGHT, READER, App, open_app
 from tests.fakes.clock import VirtualClock
@@ -124,6 +125,19 @@ async def test_a_scene_runs_another_and_a_cycle_names_its_chain(tmp_path: Path) 
         assert [(step["step"], step["scene_id"], step["status"]) for step in entry["trace"]] == [
             ("scene", "light", "ok")
         ]
+
+
+async def test_a_chain_of_scenes_has_a_limit(tmp_path: Path) -> None:
+    chain = {f"scenes/c{i}.lua": scene(f"c{i}", f'ctx:run_scene("c{i + 1}")') for i in range(MAX_NESTED_EXECUTIONS)}
+    last = MAX_NESTED_EXECUTIONS
+    files = {**chain, f"scenes/c{last}.lua": scene(f"c{last}", 'ctx:set("is_over", true)')}
+    async with open_app(root=write(tmp_path, files)) as app:
+        end = await run(app, "c0")
+        assert end.status == 400
+        assert f"scene 'c{last}' did not start, because at most {last} scenes and automations" in end.json["error"]
+        assert await variable(app, "is_over") is None
+        assert (await run(app, "c1")).status == 200
+        assert await variable(app, "is_over") is True
 
 
 async def test_scenes_that_wait_for_each_other_are_a_cycle_too(tmp_path: Path) -> None:

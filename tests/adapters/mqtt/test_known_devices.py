@@ -245,3 +245,17 @@ def test_the_existing_entity_of_a_unique_id_is_used_and_the_other_reported() -> 
     announce(catalog, [Sent("homeassistant/switch/plug/config", b"", True)])
     assert catalog.devices["mqtt:plug"].entities[0].config.text("command_topic") == "second"
     assert not catalog.refusals.by_key
+
+
+@pytest.mark.parametrize("rogue_is_first", [True, False])
+def test_an_expected_device_keeps_its_unique_id_after_a_restart(rogue_is_first: bool) -> None:
+    catalog = new_catalog()
+    catalog.expect({"mqtt:known": "known"})
+    known = config("binary_sensor/z", state_topic="s", device={"ids": ["known"]}, unique_id="x")
+    rogue = config("binary_sensor/a", state_topic="t", device={"ids": ["rogue"]}, unique_id="x")
+    for each in (rogue, known) if rogue_is_first else (known, rogue):
+        announce(catalog, [each])
+    assert [*catalog.devices] == ["mqtt:known"]
+    catalog.end_waiting()
+    announce(catalog, [config("binary_sensor/other", state_topic="o", device={"ids": ["other"]}, unique_id="o")])
+    assert [*catalog.devices] == ["mqtt:known", "mqtt:other"]

@@ -84,7 +84,8 @@ class AnnouncedDevices:
         The next rebuild handles configurations that arrive meanwhile.
         """
         announcements = self.store.included()
-        groups, doubles = yield from group_announcements(announcements, self._slugs, self.store.device_ids)
+        store, slugs = self.store, self._slugs
+        groups, doubles = yield from group_announcements(announcements, slugs, store.device_ids, store.newcomers)
         self.refusals.note_doubles(doubles)
         built: dict[str, tuple[list[Announcement], list[MqttDevice]]] = {}
         rebuilt: list[MqttDevice] = []

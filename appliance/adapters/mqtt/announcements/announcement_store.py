@@ -49,16 +49,16 @@ class AnnouncementStore:
     configurations of devices that have no room are stored, because a flood would fragment the memory. If the memory
     is full, configurations of expected devices displace other new ones. `new_units` contains the keys of entities
     whose unit has changed, until `AnnouncedDevices.take_new_units` takes them. This includes removed entities that
-    are announced again.
+    are announced again. `newcomers` contains the topics of devices that are not expected, while others are.
     """
 
     def __init__(self, settings: Mqtt, hub_id: str, router: Router, refusals: Refusals) -> None:
         self.device_ids: Mapping[str, str] = {}
+        self.newcomers: dict[str, None] = {}
         self.new_units: set[str] = set()
         self._removed_units: dict[str, str] = {}  # by key, of removed entities
         self._known_markers: set[str] = set()  # of the built devices, and of new devices that have room
         self._expected_markers: AbstractSet[str] = frozenset()
-        self._newcomers: dict[str, None] = {}  # topics of devices that are not expected, while others are
         self._device_room = 0
         self._unused_room = MAX_UNUSED_CONFIGS
         self._prefix = settings.discovery_prefix
@@ -74,7 +74,7 @@ class AnnouncementStore:
     def expect(self, markers: AbstractSet[str], device_room: int) -> None:
         """Expect the devices with these identifiers and slugs. `device_room` is the room for further devices."""
         self._expected_markers, self._device_room = markers, device_room
-        self._newcomers.clear()
+        self.newcomers.clear()
 
     def set_devices(self, device_ids: Mapping[str, str], known_markers: set[str], device_room: int) -> None:
         """Set `device_ids` after the devices were built, the markers of these devices, and the room for further
@@ -135,7 +135,7 @@ class AnnouncementStore:
         known = [each for each in found if units.get(each.key)]
         self.new_units |= {each.key for each in known if each.unit not in ("", units[each.key])}
         if not payload:
-            self._newcomers.pop(topic, None)
+            self.newcomers.pop(topic, None)
         _put(self._payloads, topic, payload)
         _put(self._announced, source, found)
         self._refusals.note_topic(topic, Refusal(self._device_of(source), "announcement", fault) if fault else None)
@@ -148,9 +148,9 @@ class AnnouncementStore:
         if is_new and not (is_expected or self._has_room(markers)):
             return False
         if is_expected:
-            self._newcomers.pop(topic, None)
-        while is_expected and self._newcomers and not self._has_memory(grows, is_new=is_new):
-            self.take_config(self._newcomers.popitem()[0], b"")
+            self.newcomers.pop(topic, None)
+        while is_expected and self.newcomers and not self._has_memory(grows, is_new=is_new):
+            self.take_config(self.newcomers.popitem()[0], b"")
         if not self._has_memory(grows, is_new=is_new):
             memory = f"{MAX_CONFIGS_BYTES // 1024**2} MiB of memory"
             self._refusals.note_limit(
@@ -159,7 +159,7 @@ class AnnouncementStore:
             )
             return False
         if is_new and self._expected_markers and not is_expected:
-            self._newcomers[topic] = None
+            self.newcomers[topic] = None
         return True
 
     def _has_memory(self, grows: int, *, is_new: bool) -> bool:

@@ -11,13 +11,17 @@ MARKER_KINDS = ("identifier", "connection", "alone")
 
 
 def group_announcements(
-    announcements: Iterable[Announcement], slugs: DeviceSlugs, present: Container[str]
+    announcements: Iterable[Announcement],
+    slugs: DeviceSlugs,
+    present: Container[str],
+    newcomers: Container[str] = (),
 ) -> Generator[None, None, tuple[dict[str, list[Announcement]], dict[str, tuple[str, str]]]]:
     """Return each device's announcements by the device's slug, and the ignored announcements. Each step handles one
     announcement.
 
     Entities with a common identifier or connection form one device. If several announcements have the same unique id,
-    an announcement in `present` takes precedence, otherwise the first by topic. A migrating announcement is ignored
+    the topics in `newcomers` come last, then an announcement in `present` takes precedence, otherwise the first by
+    topic. A migrating announcement is ignored
     once it has arrived at the new topic. The second result maps the key of each ignored announcement to the
     announcement's topic, and to the topic that is used instead.
     """
@@ -26,7 +30,10 @@ def group_announcements(
     for each in announcements:
         other = chosen.setdefault((each.component, each.unique_id or each.key), each)
         if other is not each:
-            pair = sorted((each, other), key=lambda one: (one.is_migrating, one.key not in present, one.key))
+            pair = sorted(
+                (each, other),
+                key=lambda one: (one.is_migrating, one.source in newcomers, one.key not in present, one.key),
+            )
             chosen[each.component, each.unique_id or each.key] = pair[0]
             if not pair[1].is_migrating:
                 doubles[pair[1].key] = pair[1].source, pair[0].source

@@ -17,57 +17,67 @@ function lares.line_of(f)
   return line > 0 and line or 0                      -- functions of Lua itself have no line
 end
 
+local body, name, given, text, mode                  -- the job, see start
+
 -- Call the user's function. First store the function's position, because a tail call removes the function's stack
 -- frame.
 local began = ''
-local function enter(run, name)
+local function enter(run)
   began = name .. ':' .. lares.line_of(run)
   lares.poll(began)
 end
 
-local function definition_of(text, name, mode)
-  local definition = lares.compile(text, name, mode)()
+local function compiled()
+  local chunk = lares.compile(text, name, mode)
+  text = nil                                         -- free its memory, because the run may sleep for long
+  return chunk
+end
+
+local function take_definition()
+  local definition = compiled()()
   if type(definition) ~= 'table' then
     error('must return a table, not ' .. (definition == nil and 'nothing' or 'a ' .. type(definition)), 0)
   end
   return definition
 end
 
-local function execute(text, name, mode, event)
-  local run = definition_of(text, name, mode).execute
+local function execute()
+  local run = take_definition().execute
   if type(run) ~= 'function' then error('execute must be a function, not ' .. type(run), 0) end
-  enter(run, name)
-  if event ~= '' then run(lares.ctx, lares.decode(event)) else run(lares.ctx) end
+  enter(run)
+  if given ~= '' then run(lares.ctx, lares.decode(given)) else run(lares.ctx) end
 end
 
-local function describe(text, name, mode)
-  local description, fault = lares.encode(definition_of(text, name, mode), 'the returned table', true)
+local function describe()
+  local description, fault = lares.encode(take_definition(), 'the returned table', true)
   return description or error(fault, 0)
 end
 
 -- Run a function of an adapter kind. Return the function's result and ctx.memory as JSON.
-local function call(text, name, mode, given)
+local function call()
   local job = lares.decode(given)
-  local definition, path = definition_of(text, name, mode), concat(job.path, '.')
+  local definition, path = take_definition(), concat(job.path, '.')
   local run = definition
   for index = 1, #job.path do run = type(run) == 'table' and run[job.path[index]] or nil end
   if type(run) == 'table' then run = run.run end
   if type(run) ~= 'function' then error(path .. ' must be a function, not ' .. type(run), 0) end
-  enter(run, name)
+  enter(run)
   return lares.call_kind(job, path, run, definition.name, began)
 end
 
-local BODIES = {[COMPILE] = lares.compile, [DESCRIBE] = describe, [CALL] = call}
+local BODIES = {[COMPILE] = compiled, [DESCRIBE] = describe, [CALL] = call}
 
--- The mode is 't' for a text, and 'b' for a file that the worker has compiled.
-local function start(kind, name, event, text, mode)
-  local body = BODIES[kind] or execute
-  lares.main = create(function()
-    local result = body(text, name, mode, event)
-    return type(result) == 'string' and result or ''
-  end)
-  lares.watch(lares.main)
-  lares.begin()
+lares.main = create(function()
+  local result = body()
+  return type(result) == 'string' and result or ''
+end)
+lares.watch(lares.main)
+
+-- `given` is the event or the call as JSON. The mode is 't' for a text, and 'b' for a file that the worker has
+-- compiled.
+local function start(kind, ...)
+  body = BODIES[kind] or execute
+  name, given, text, mode = ...
 end
 
 -- Return the text of an error of any type, and whether the error contains no message.

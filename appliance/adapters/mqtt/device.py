@@ -149,8 +149,14 @@ class MqttDevice(Struct):
     @property
     def alarms(self) -> list[Value]:
         """The attributes of binary sensors that report a danger."""
+        return sorted(self.alarms_by_key.values())
+
+    @property
+    def alarms_by_key(self) -> dict[str, str]:
+        """The attributes of `alarms` by the key of their announcements."""
         sensors = (each for each in self.entities if isinstance(each, BinarySensor))
-        return sorted(each.main_attribute for each in sensors if each.config.text("device_class") in DANGERS)
+        alarms = (each for each in sensors if each.config.text("device_class") in DANGERS)
+        return {each.announcement.key: each.main_attribute for each in alarms}
 
     @property
     def announced(self) -> list[Value]:

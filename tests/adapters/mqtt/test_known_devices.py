@@ -259,3 +259,13 @@ def test_an_expected_device_keeps_its_unique_id_after_a_restart(rogue_is_first: 
     catalog.end_waiting()
     announce(catalog, [config("binary_sensor/other", state_topic="o", device={"ids": ["other"]}, unique_id="o")])
     assert [*catalog.devices] == ["mqtt:known", "mqtt:other"]
+
+
+def test_an_alarm_that_loses_its_attribute_to_another_entity_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    catalog, smoke = new_catalog(), {"device_class": "smoke", "state_topic": "s", "device": {"ids": ["plug"]}}
+    announce(catalog, [config("binary_sensor/z", **smoke, unique_id="z")])
+    announce(catalog, [config("binary_sensor/zz", **smoke, unique_id="zz")])
+    assert not caplog.messages
+    announce(catalog, [config("binary_sensor/a", **smoke, unique_id="a")])
+    sentence = "the sensor of the alarm smoke now has the attribute custom.mqtt.z; change your automations"
+    assert caplog.messages == [f"mqtt:plug: {sentence}"]

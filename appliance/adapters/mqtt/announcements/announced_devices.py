@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Generator, Iterable, Iterator, Mapping
 
 from appliance.adapters.mqtt.announcements.announcement import Announcement
@@ -19,6 +20,8 @@ from appliance.adapters.mqtt.router import Router
 from appliance.home_locale import Locale
 
 MAX_BROKER_DEVICES = 2_000
+
+log = logging.getLogger("adapters")
 
 
 class AnnouncedDevices:
@@ -106,6 +109,7 @@ class AnnouncedDevices:
                 fitting = places.take(devices, () if known is None else known[1])
                 if len(fitting) < len(devices):
                     cut.add(slug)
+                _report_renamed_alarms(() if known is None else known[1], fitting)
                 rebuilt.extend(fitting)
                 known = (groups[slug], fitting)
             elif slug in self._cut:
@@ -182,3 +186,14 @@ class AnnouncedDevices:
 def _has_old_unit(devices: Iterable[MqttDevice]) -> bool:
     """Return whether an entity ignores its values, because its unit changed, and perhaps changed back."""
     return any(entity.has_old_unit for device in devices for entity in device.entities)
+
+
+def _report_renamed_alarms(former: Iterable[MqttDevice], present: Iterable[MqttDevice]) -> None:
+    """Log each alarm that has another attribute than before, for example because an entity with a smaller id has
+    taken its attribute."""
+    before = {key: attribute for device in former for key, attribute in device.alarms_by_key.items()}
+    for device in present if before else ():
+        for key, attribute in device.alarms_by_key.items():
+            if (old := before.get(key, attribute)) != attribute:
+                text = "%s: the sensor of the alarm %s now has the attribute %s; change your automations"
+                log.warning(text, device.id, old, attribute)

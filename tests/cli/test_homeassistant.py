@@ -18,7 +18,7 @@ from appliance.cli.homeassistant import actions, automation, conditions, scripts
 from appliance.cli.homeassistant.conditions import Declared
 from appliance.cli.homeassistant.entities import Entities, Script
 from appliance.cli.homeassistant.installation import read_installation
-from appliance.cli.homeassistant.not_translated import NotTranslated
+from appliance.cli.homeassistant.not_translated import NotTranslated, TooLarge
 from appliance.cli.homeassistant.scope import Scope
 from appliance.cli.homeassistant.statements import as_yaml
 from appliance.cli.homeassistant.times import seconds
@@ -394,6 +394,44 @@ def test_a_group_can_need_all_members(tmp_path: Path, state: str, needs_all: boo
     assert isinstance(found, Declared) and found.table["type"] == kind
     word = {"all": " and ", "any": " or "}[kind]
     assert word in templates.condition(f"{{{{ is_state('group.g', '{state}') }}}}", scope)
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"actions": [{"action": "light.turn_on", "target": {"entity_id": "group.g"}}] * 1000},
+        {"actions": [], "conditions": [{"condition": "state", "entity_id": "group.g", "state": "on"}] * 1000},
+        {"actions": [], "triggers": [{"trigger": "schedule.turned_on", "target": {"entity_id": "schedule.s"}}] * 20},
+        {"actions": [], "conditions": [{"condition": "state", "entity_id": "schedule.s", "state": "on"}] * 1000},
+        {
+            "actions": [{"action": "light.turn_on", "target": {"area_id": "hall"}, "data": {"effect": "x" * 99_999}}]
+            * 999
+        },
+        {"actions": [{"action": "light.turn_on", "target": {"entity_id": "group.many"}}]},
+    ],
+)
+def test_long_groups_in_many_parts_are_rejected_early(tmp_path: Path, parts: Mapping[str, Any]) -> None:
+    root = write_installation(tmp_path / "ha")
+    groups = {"g": [f"light.x{at}" for at in range(1000)], **{f"n{at}": [f"group.n{at + 1}"] * 9 for at in range(9)}}
+    block = {"from": "06:00:00", "to": "07:00:00"}
+    settings = {"group": {**groups, "many": ["group.n0"]}, "schedule": {"s": {"monday": [block] * 1000}}}
+    (root / "configuration.yaml").write_text(json.dumps(settings))
+    entities = Entities(read_installation(root), "mqtt", {}, Locale())
+    with pytest.raises(TooLarge, match="too long for a file of 1 MiB"):
+        automation.translate({"alias": "A", **parts}, "here", entities, set())
+
+
+def test_long_groups_in_many_files_are_rejected_early(tmp_path: Path) -> None:
+    root = write_installation(tmp_path / "ha")
+    (root / "configuration.yaml").write_text(json.dumps({"group": {"g": [f"light.x{at}" for at in range(10_000)]}}))
+    entities = Entities(read_installation(root), "mqtt", {}, Locale())
+    action = {"action": "light.turn_on", "target": {"entity_id": "group.g"}}
+    ids = set[str]()
+    with pytest.raises(TooLarge, match="in this many files"):
+        while len(ids) < 100:
+            entities.begin_file()
+            automation.translate({"alias": "A", "actions": [action]}, "here", entities, ids)
+    assert 5 < len(ids) < 20
 
 
 def test_the_id_for_a_name_has_no_accents() -> None:

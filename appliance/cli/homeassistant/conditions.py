@@ -175,7 +175,7 @@ def _state(value: Mapping[str, Any], scope: Scope) -> Declared | Computed:
         return _same_as_helper(value, scope)
     for entity_id in words(value.get("entity_id")):
         if entity_id in scope.entities.installation.schedules:
-            entities.append(_scheduled(scope.entities.installation.schedules[entity_id], value.get("state")))
+            entities.append(_scheduled(scope.entities.schedule(entity_id), value.get("state")))
             continue
         if entity_id in scope.entities.installation.groups:
             entities.append(_of_group(entity_id, value.get("state"), for_secs, scope))

@@ -17,11 +17,12 @@ from appliance.cli.homeassistant.automation import TIMES, translate, translate_t
 from appliance.cli.homeassistant.entities import Entities
 from appliance.cli.homeassistant.installation import Installation
 from appliance.cli.homeassistant.lua_file import MARK, LuaFile
-from appliance.cli.homeassistant.not_translated import NotTranslated
+from appliance.cli.homeassistant.not_translated import NotTranslated, TooLarge
 from appliance.cli.homeassistant.records import Step
 from appliance.cli.homeassistant.values import as_mapping, title_of
 from appliance.cli.terminal import counted
 from appliance.errors import LaresError, StartFailed
+from appliance.lua.text.source import MAX_FILE_BYTES
 from appliance.store.disk import write_file
 from appliance.tables.plain_files import read_plain
 
@@ -76,7 +77,7 @@ def import_files(
     module_file = folders["scripts"] / MODULE
     taken = {name: _taken(folder) for name, folder in folders.items()}
     taken["scripts"].add(module_file.stem)
-    results = [(label, _make(make)) for label, make in _makers(installation, entities, taken)]
+    results = [(label, _make(make, entities)) for label, make in _makers(installation, entities, taken)]
     paths = {made: folders[made.folder] / f"{made.id}.lua" for _, made in results if isinstance(made, LuaFile)}
     new = {made: None for made, path in paths.items() if not os.path.lexists(path)}
     steps = _import_module(module_file, module) if new else []
@@ -107,18 +108,19 @@ def _import_module(file: Path, text: str) -> list[Step]:
     return [(False, f"script {file.stem}: {file} differs from this version's; {hint}")]
 
 
-def _make(make: Callable[[], LuaFile]) -> LuaFile | str:
+def _make(make: Callable[[], LuaFile], entities: Entities) -> LuaFile | str:
     """Return the translated file, or the reason why it cannot be translated."""
+    entities.begin_file()
     try:
         made = make()
-        made.text.encode()
-    except NotTranslated as reason:
+        size = len(made.text.encode())
+    except (NotTranslated, TooLarge) as reason:
         return str(reason)
     except UnicodeEncodeError:
         return "contains a character that UTF-8 cannot encode"
     except Exception:  # one unexpected file must not prevent the import of the others
         return "unknown format; please report this file"
-    return made
+    return made if size <= MAX_FILE_BYTES else "the Lua file is larger than 1 MiB"
 
 
 def _makers(

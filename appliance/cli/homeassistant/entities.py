@@ -18,15 +18,23 @@ from appliance.adapters.mqtt.home_assistant_classes import BINARY_SENSORS, COVER
 from appliance.cli.homeassistant.helper_entities import HELPERS, helper_value
 from appliance.cli.homeassistant.installation import Installation
 from appliance.cli.homeassistant.known_devices import KnownDevice, KnownDevices, code_of
-from appliance.cli.homeassistant.not_translated import ImpossibleState, NotTranslated
+from appliance.cli.homeassistant.not_translated import ImpossibleState, NotTranslated, TooLarge
 from appliance.cli.homeassistant.places import Places
 from appliance.cli.homeassistant.registries import HaDevice, HaEntity
 from appliance.cli.homeassistant.values import as_mapping, is_template, number, word_of, words
 from appliance.home.capabilities import KNOWN_ATTRIBUTES
 from appliance.home_locale import Locale
+from appliance.lua.text.source import MAX_FILE_BYTES
 
 MAX_GROUPS = 8
 """Maximum nesting of groups."""
+
+MAX_EXPANDED_CHARS, MAX_EXPANDED_CHARS_OF_ALL = MAX_FILE_BYTES, 8 * MAX_FILE_BYTES
+"""Maximum length of the Lua code for members of groups, entities of areas, and blocks of schedules, per file and for
+all files."""
+
+CHARS_PER_ENTITY = 64
+"""The length of a short Lua statement for one entity."""
 
 Z2M = "zigbee2mqtt_"
 """The prefix of Zigbee2MQTT's identifiers. Unique ids of Zigbee2MQTT are `<address>_<object id>_<base topic>`."""
@@ -142,6 +150,7 @@ class Entities:
         self.scripts: dict[str, Script] = {}
         self.scenes: dict[str, str] = {}
         self.snapshots: set[str] = set()
+        self._chars_left, self._chars_left_of_all = MAX_EXPANDED_CHARS, MAX_EXPANDED_CHARS_OF_ALL
         self.section = section
         self._places = Places(installation)
         self._slugs = DeviceSlugs()
@@ -158,6 +167,25 @@ class Entities:
         for each in installation.entities.values():
             if each.device_id and (attribute := self._attribute(each)):
                 self._siblings[each.device_id, attribute].append(each)
+
+    def begin_file(self) -> None:
+        """Begin to count the expanded entities of a new file."""
+        self._chars_left_of_all -= MAX_EXPANDED_CHARS - self._chars_left
+        self._chars_left = MAX_EXPANDED_CHARS
+
+    def count_expanded(self, entities: int, chars: int = CHARS_PER_ENTITY) -> None:
+        """Count this length of Lua code for each entity or block. Raise `TooLarge` if the code exceeds a limit."""
+        self._chars_left -= entities * chars
+        if self._chars_left < 0:
+            raise TooLarge("its groups, areas, and schedules are too long for a file of 1 MiB; shorten them")
+        if self._chars_left_of_all < MAX_EXPANDED_CHARS - self._chars_left:
+            raise TooLarge("groups, areas, and schedules are too long to repeat in this many files; shorten them")
+
+    def schedule(self, entity_id: str) -> tuple[tuple[str, str, str], ...]:
+        """Return the blocks of the schedule. Raise `TooLarge` if there are too many."""
+        blocks = self.installation.schedules.get(entity_id, ())
+        self.count_expanded(len(blocks))
+        return blocks
 
     def device_id(self, ha_device: HaDevice) -> str | None:
         """Return the Lares id of a device in the registry, or None if the id is unknown."""
@@ -260,12 +288,15 @@ class Entities:
         found = list(self.members(kinds["entity_id"]))
         for key in TARGET_KEYS[1:]:
             for each in kinds[key]:
-                found += sorted(row.entity_id for row in self._places.entities_in(key, each) if _is_of(row, domain))
+                rows = self._places.entities_in(key, each)
+                self.count_expanded(len(rows))
+                found += sorted(row.entity_id for row in rows if _is_of(row, domain))
         return list(dict.fromkeys(found))
 
     def members(self, names: Iterable[str], depth: int = 0) -> Iterator[str]:
-        """Yield the entities. Replace each group with its members."""
+        """Yield the entities. Replace each group with its members. Raise `TooLarge` if there are too many."""
         for name in names:
+            self.count_expanded(1)
             entity_id = self.entity(name).entity_id
             if (group := self.installation.groups.get(entity_id)) and group.members and depth < MAX_GROUPS:
                 yield from self.members(group.members, depth + 1)

@@ -20,7 +20,7 @@ from appliance.home_locale import Locale
 from appliance.lua.files.catalog import Catalog, fault_of, load_folder
 from appliance.lua.files.folder import Contents
 from appliance.lua.running.worker_pool import WorkerPool
-from appliance.lua.text.source import MAX_FILE_BYTES, Source
+from appliance.lua.text.source import Source
 from appliance.scenes import build_scene_catalog
 from appliance.shortening import join_first
 from appliance.tables.checks import LUA
@@ -59,7 +59,6 @@ async def find_faults(
             *await _faults_in("automations", automations, texts),
             *await _faults_in("scenes", scenes, texts),
             *await _faults_in_scripts(pool, texts),
-            *(Fault(each.name, 0, "is larger than 1 MiB") for each in texts if len(each.text) > MAX_FILE_BYTES),
         ]
     found = defaultdict[str, list[str]](list)
     for each in sorted(faults):

@@ -34,6 +34,10 @@ class NotTranslated(Exception):
     """Raised if a part cannot be translated. The message contains the reason."""
 
 
+class TooLarge(Exception):
+    """Raised if a file, or the whole import, would become too large. The import then omits the whole file."""
+
+
 class Disabled(NotTranslated):
     """Raised if a part is disabled. Home Assistant ignores a disabled trigger, condition, or action."""
 

@@ -61,6 +61,7 @@ class Services:
             self._command_trigger(domain, verb, service, data)
             return
         ids = self._targets(domain, action, data)
+        self._entities.count_expanded(len(ids), len(str(data)))
         statements = [commands_of(each, domain, verb, data, self._statements.scope) for each in ids]
         self._statements.omit(service, data, FIELDS)
         for entity_id, commands in zip(ids, statements, strict=True):
@@ -108,6 +109,7 @@ class Services:
             data.pop(key, None)
         if "all" in found:
             rows = self._entities.installation.entities
+            self._entities.count_expanded(len(rows))
             found = sorted(each for each in rows if each.startswith(f"{domain}."))
         if any(each.startswith("group.") for each in found):
             raise NotTranslated("this group has no known members; create a group in Lares and use ctx:command_group")

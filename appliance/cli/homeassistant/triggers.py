@@ -334,7 +334,7 @@ def _helper(value: Mapping[str, Any], entities: Entities) -> Iterator[Trigger]:
             f"the import does not support this change of a {domain}, because a timer fires only at its end"
         )
     for each in ids:
-        for day, start, end in entities.installation.schedules.get(each, ()):
+        for day, start, end in entities.schedule(each):
             for state in states:
                 time = (start if state == "on" else end)[:5]
                 next_day = WEEKDAYS[(WEEKDAYS.index(day) + 1) % 7]

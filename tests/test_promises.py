@@ -127,9 +127,9 @@ def test_the_store_can_read_the_annotated_journal() -> None:
 
 
 def test_the_page_of_the_store_lists_every_key_on_the_card() -> None:
-    constant = re.compile(r"^[A-Z][A-Z_, ]* = ((?:\"[a-z]+/[a-z]*\"(?:, )?)+)$", re.MULTILINE)
+    constant = re.compile(r"^[A-Z][A-Z_, ]* = ((?:\"[a-z]+/[a-z_]*\"(?:, )?)+)$", re.MULTILINE)
     sources = [file.read_text() for room in ("store", "automations") for file in (APPLIANCE / room).glob("*.py")]
     keys = {key for text in sources for found in constant.findall(text) for key in re.findall(r"\"(.+?)\"", found)}
     page = (ROOT / "docs" / "store.md").read_text().split("| Key |")[1].split("**Writing.**")[0]
-    reported = re.findall(r"`([a-z]+/[a-z]*)(?:<[^`]+>)?`", page)
+    reported = re.findall(r"`([a-z]+/[a-z_]*)(?:<[^`]+>)?`", page)
     assert {key for key in reported if key != "key/master"} == keys

@@ -16,11 +16,13 @@ import aiomqtt
 import pytest
 from msgspec.structs import replace
 
+from appliance.adapters.mqtt import retained_messages
 from appliance.adapters.mqtt.messages import Received
+from appliance.adapters.mqtt.out import hub_publisher, withdrawal
 from appliance.adapters.mqtt.out.command_queues import MAX_WAITING_BYTES, MAX_WAITING_COMMANDS, CommandQueues
 from appliance.adapters.mqtt.out.discovery_payloads import device_payload
 from appliance.adapters.mqtt.out.home_access import HomeAccess, no_frame
-from appliance.adapters.mqtt.out.hub_publisher import CATALOG_SECS, MAX_UNSENT_BYTES
+from appliance.adapters.mqtt.out.hub_publisher import MAX_UNSENT_BYTES
 from appliance.adapters.mqtt.out.section_publishers import build_publishers
 from appliance.adapters.mqtt.out.topics import HubTopics, discovery_id
 from appliance.adapters.mqtt.retained_messages import MIN_REPUBLISH_SECS, RetainedMessages
@@ -52,6 +54,14 @@ LAMP = Observation(
     ),
 )
 THERE = "mqtt:lares_here_elgato_lights_light_0"
+CATALOG_SECS = 0.2
+
+
+@pytest.fixture(autouse=True)
+def _short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hub_publisher, "CATALOG_SECS", CATALOG_SECS)
+    monkeypatch.setattr(retained_messages, "SETTLE_SECS", 0.2)
+    monkeypatch.setattr(withdrawal, "RETAINED_QUIET_SECS", 0.2)
 
 
 async def next_message(client: aiomqtt.Client, topic: str) -> Any:

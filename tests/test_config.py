@@ -24,9 +24,9 @@ from appliance.adapters.kind import PolledUrl
 from appliance.adapters.kinds import KINDS
 from appliance.adapters.roku_tv.kind import RokuTv
 from appliance.config import Config
-from appliance.errors import ConfigFailed, Fault
+from appliance.errors import ConfigFailed, Fault, Invalid
 from appliance.settings import MAX_MASTER_KEY_CHARS, SECTIONS
-from appliance.tables.addresses import Address
+from appliance.tables.addresses import Address, write_url
 from tests.fakes.rows import each_row
 
 MANUAL = (Path(__file__).parent.parent / "config" / "default.toml").read_text(encoding="utf-8")
@@ -911,3 +911,9 @@ def test_a_weak_key_is_reported_next_to_an_invalid_address() -> None:
     with pytest.raises(ConfigFailed) as failed:
         config.parse('[api]\nbind_address = "0.0.0.0"\n[auth]\nmaster_key = "short"\n', "home.toml", {})
     assert [fault.line for fault in failed.value.faults] == [2, 4]
+
+
+def test_an_invalid_url_of_influx_is_not_shown() -> None:
+    with pytest.raises(Invalid) as error:
+        write_url("http://a/?p=secret#x")
+    assert "secret" not in str(error.value)

@@ -106,7 +106,8 @@ def write_url(value: Any) -> str:
     except (Invalid, ValueError):
         is_clean = False
     if not is_clean:
-        raise Mismatch('a full URL like "http://192.168.1.20:8086/api/v2/write?org=home&bucket=lares"', value)
+        # the error omits the URL, because its query may contain a password
+        raise Invalid('must be a full URL like "http://192.168.1.20:8086/api/v2/write?org=home&bucket=lares"')
     if any(each not in ("precision=ns", "precision=n") for each in parts.query.split("&") if "precision=" in each):
         raise Invalid("must contain precision=ns, because the hub sends times in nanoseconds")
     return text

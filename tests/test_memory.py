@@ -19,6 +19,7 @@ from appliance.api.device_encoder import DeviceEncoder
 from appliance.automations.names.name_watcher import MAX_PAST_BYTES
 from appliance.automations.timers import MAX_BYTES_IN_ALL
 from appliance.automations.variables import MAX_TOTAL_BYTES
+from appliance.cli.process import garbage
 from appliance.cli.process.garbage import (
     CHECK_AGAIN_SECS,
     CHECK_SECS,
@@ -151,6 +152,28 @@ def test_returning_memory_continues_until_it_is_cancelled() -> None:
 
     assert resident_bytes() > 1 << 20
     assert run(work())
+
+
+def test_a_collection_follows_each_change_of_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The end of many executions leaves full free lists and nothing to pack."""
+    size, collections = [20], list[int]()
+    monkeypatch.setattr(garbage, "resident_bytes", lambda: size[0] << 20)
+
+    async def work() -> None:
+        clock = VirtualClock()
+
+        async def pack() -> bool:
+            return False
+
+        monkeypatch.setattr(gc, "collect", lambda: collections.append(size[0]))
+        returning = asyncio.get_running_loop().create_task(return_unused(clock, pack))
+        for size[0] in (20, 21, 40, 40, 30, 30, 30):
+            await clock.advance(CHECK_SECS, sleepers=1)
+        returning.cancel()
+        await asyncio.wait({returning})
+
+    run(work())
+    assert collections == [40, 30]
 
 
 def test_checks_of_the_memory_follow_soon_until_all_is_packed() -> None:

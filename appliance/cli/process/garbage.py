@@ -83,17 +83,22 @@ async def return_unused(clock: Clock, pack: Callable[[], Awaitable[bool]]) -> No
     """Return unused pages to the system whenever the process has grown. Run until cancelled.
 
     `pack` packs the small objects that remain after a burst of requests, and returns whether there were any such
-    objects.
+    objects. After it has packed some, and whenever the size has changed, a collection frees more pages.
     """
-    least, has_packed = resident_bytes(), False
+    least = collected = resident_bytes()
+    has_packed = False
     while True:
         await clock.sleep(CHECK_AGAIN_SECS if has_packed else CHECK_SECS)
         has_packed = await pack()
-        if has_packed and sum(len(gc.get_objects(each)) for each in range(3)) < MAX_COLLECTED:
+        is_due = has_packed or abs(resident_bytes() - collected) > GROWTH_BYTES
+        is_due = is_due and sum(len(gc.get_objects(each)) for each in range(3)) < MAX_COLLECTED
+        if is_due:
             gc.collect()  # this collection also empties Python's free lists, whose tuples keep pages in use
         if resident_bytes() > least + GROWTH_BYTES:
             # the cache refers to up to 4,096 names that C code has created, such as copies of `utcoffset`; each name
             # keeps a page in use
             sys._clear_type_cache()  # noqa: SLF001 - public in Python's documentation
             return_pages()
+        if is_due:
+            collected = resident_bytes()
         least = min(least, resident_bytes())

@@ -212,9 +212,15 @@ class Recorder:
 
     async def record(self, devices: Iterable[Device], more: Mapping[str, Any]) -> None:
         """Store these device states instead of the current states, and `more` values, in one record of the journal.
-        Raise `StoreFailed` on failure."""
+        Omit unchanged descriptions of devices. Raise `StoreFailed` on failure."""
         records = (encode_device(device, self.sections).items() for device in devices)
-        await self._document.put_many({**{key: value for record in records for key, value in record}, **more})
+        values = {
+            key: value
+            for record in records
+            for key, value in record
+            if not key.startswith(DEVICE_PREFIX) or is_changed(self._document.get(key), value)
+        }
+        await self._document.put_many({**values, **more})
 
     async def delete_oldest_stopped(self) -> None:
         """Delete stored devices of stopped sections beyond the limits, longest unchanged first. Never raise."""

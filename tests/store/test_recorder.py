@@ -112,6 +112,17 @@ async def test_a_device_that_is_stored_during_a_flush_keeps_its_newest_state(tmp
         assert [stored(document, f"{STATE_PREFIX}a:{each}")["is"] for each in range(4)] == [{"battery": 2}] * 4
 
 
+async def test_an_unchanged_description_of_a_device_is_not_stored_again(tmp_path: Path) -> None:
+    async with observed(tmp_path, VirtualClock(LATER)) as (registry, recorder, document):
+        found = []
+        for battery in (1, 2):
+            registry.apply(report(1, {"battery": battery}))
+            await recorder.record(registry.list_devices(), {})
+            found.append(document.get(f"{DEVICE_PREFIX}a:0"))
+        assert found[0] is not None and found[0] is found[1]
+        assert stored(document, f"{STATE_PREFIX}a:0")["is"] == {"battery": 2}
+
+
 class CountingRegistry(Registry):
     """Counts the devices that the recorder looks up."""
 

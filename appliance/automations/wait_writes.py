@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable
 from itertools import islice
 
 from appliance.automations.automation_states import AutomationStates, wait_record_key
@@ -43,16 +42,16 @@ class WaitWrites:
             self._with_state.add(device_id)
         return self._writing.start()
 
-    def remove(self, id_: str, device_id: str, key: str) -> Awaitable[None] | None:
-        """Remove an ended wait from memory. If the wait may be stored or is being written, return a coroutine that
-        removes it from storage. Waits that end together share this coroutine."""
+    def remove(self, id_: str, device_id: str, key: str) -> asyncio.Task[None] | None:
+        """Remove an ended wait from memory. If the wait may be stored or is being written, return a task that has not
+        begun yet, and that removes the wait from storage. Waits that end together share this task."""
         record = wait_record_key(id_, device_id)
         is_on_its_way = self._storage.is_being_flushed(record) or self._writing.is_busy
         is_stored = self._storage.get(record) is not None
         self._states.store_wait(id_, device_id, key, None)
         if not is_stored and not is_on_its_way:
             return None
-        return asyncio.shield(self.write(id_, device_id))
+        return self.write(id_, device_id)
 
     async def _write(self) -> None:
         while self._unwritten:

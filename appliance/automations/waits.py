@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Awaitable
+from collections import deque
 from datetime import datetime, timedelta
 from functools import partial
+
+from msgspec import Struct
 
 from appliance.automations.active_triggers import ActiveTrigger, Fire, Wait
 from appliance.automations.automation_states import AutomationStates, StoredWait, is_same_wait, stored_wait
@@ -31,6 +34,16 @@ MAX_ALARM_WAITS = 10_000
 _REMEDY = "its trigger does not fire; use fewer triggers with duration_secs or debounce_secs, or fewer devices"
 
 
+class _EndedWait(Struct):
+    """A wait that has ended, and its device at that time. If the trigger is no longer for the device, or the device
+    was removed, `device` is None."""
+
+    active: ActiveTrigger
+    trigger: DeviceTrigger
+    wait: Wait
+    device: Device | None
+
+
 class Waits:
     """Begins and ends waits, and calls `fire` at the end of a wait. Each device of a trigger has a separate wait."""
 
@@ -44,6 +57,8 @@ class Waits:
         self._trust = environment.clock_watch.trust
         self._fire = fire
         self._tasks = Tasks()
+        self._ended: dict[asyncio.Task[None], deque[_EndedWait]] = {}
+        """The waits that fire after a task has removed them from storage. A task per wait would need much memory."""
         self._is_stopping = False
         self._by_device: dict[str, dict[ActiveTrigger, None]] = {}
         self._count = 0
@@ -217,31 +232,42 @@ class Waits:
             self._call_at_first_end(active)
 
     def _on_wait_over(self, active: ActiveTrigger, trigger: DeviceTrigger, wait: Wait) -> None:
-        device_id, stored = wait.device_id, wait.stored
+        device_id = wait.device_id
         self.drop(active, device_id)  # first, so that a wait that fails is not due again
         removing = self._writes.remove(active.id, device_id, active.key)
         device = self._registry.find_device(device_id)
-        is_meant = device is None or trigger.devices.include(device, self._registry)
-        match = trigger.resolve(stored, device) if is_meant else None
-        if removing is not None:
-            self._tasks.start(self._fire_removed(removing, active, device_id, stored, match), "end of a wait")
-        elif match is not None:
-            self._fire(active, match)
+        if device is not None and not trigger.devices.include(device, self._registry):
+            device = None
+        ended = _EndedWait(active, trigger, wait, device)
+        if removing is None:
+            self._fire_ended(ended)
+        elif (together := self._ended.get(removing)) is not None:
+            together.append(ended)
+        else:
+            self._ended[removing] = deque([ended])
+            self._tasks.start(self._fire_removed(removing), "ends of waits")
 
-    async def _fire_removed(
-        self,
-        removing: Awaitable[None],
-        active: ActiveTrigger,
-        device_id: str,
-        stored: StoredWait,
-        match: Match | None,
-    ) -> None:
-        """Remove the wait from storage, then fire the match, so that the match never fires twice."""
+    async def _fire_removed(self, removing: asyncio.Task[None]) -> None:
+        """Wait until the waits are removed from storage, then fire them, so that none of them fires twice."""
+        ended = self._ended[removing]
         try:
-            await removing
-            await wait_for_short_turn()  # thousands of waits may end together
+            await asyncio.shield(removing)
+            while ended:
+                await wait_for_short_turn()  # thousands of waits may end together
+                if self._is_stopping:
+                    break
+                first = ended.popleft()
+                try:
+                    self._fire_ended(first)
+                except Exception as error:  # a fault in one automation must not stop the others
+                    log.error("%s: %s: %s", first.active.label, type(error).__name__, error, exc_info=error)
         finally:
+            del self._ended[removing]
             if self._is_stopping:
-                self._store(active, device_id, stored)
-        if match is not None and not active.is_stopped:
-            self._fire(active, match)
+                for each in ended:
+                    self._store(each.active, each.wait.device_id, each.wait.stored)
+
+    def _fire_ended(self, ended: _EndedWait) -> None:
+        match = ended.trigger.resolve(ended.wait.stored, ended.device)
+        if match is not None and not ended.active.is_stopped:
+            self._fire(ended.active, match)

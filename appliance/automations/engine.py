@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any
@@ -48,7 +48,8 @@ entry per trigger would need much memory."""
 
 TOO_MANY_EVENTS = (
     "events arrive faster than their automations can be started, so some events start only automations for alarms; "
-    'use fewer triggers with device_id = "*", or devices that report less often'
+    "the largest part of the work is for %s: use fewer triggers for it, or let it report less often; "
+    'triggers with device_id = "*" are for every device'
 )
 
 _KINDS: tuple[type[events.Event], ...] = (
@@ -282,7 +283,10 @@ class Engine:
             self._undispatched.append((iter(tuple(found)), event, matches))
         elif not self._drops_events:
             self._drops_events = True
-            log.error(TOO_MANY_EVENTS)
+            work = Counter[str]()
+            for _, waiting, count in self._undispatched:
+                work[_name_source(waiting)] += count
+            log.error(TOO_MANY_EVENTS, work.most_common(1)[0][0])
 
     def _catch_up(self) -> Iterator[None]:
         """Resume the waits of devices that reported in safe mode, and repeat the changes, one device per step."""
@@ -356,6 +360,16 @@ def _alarms_of(event: events.Event) -> frozenset[str]:
     if not isinstance(event, events.DeviceStateChanged):
         return frozenset()
     return frozenset(each for each in event.changed if event.device.is_alarm(each))
+
+
+def _name_source(event: events.Event) -> str:
+    """Return the device, variable, timer, or hook of the event."""
+    if isinstance(event, events.DeviceStateChanged):
+        return f"device '{event.device.id}'"
+    if isinstance(event, events.DeviceEvent):
+        return f"device '{event.device_id}'"
+    kind, name = SUBJECTS[type(event)](event)
+    return f"{kind} '{name}'" if name else f"{kind}s"
 
 
 def _attribute_of(active: ActiveTrigger) -> str | None:

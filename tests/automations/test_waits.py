@@ -18,7 +18,7 @@ from appliance.automations import waits
 from appliance.automations.active_triggers import RunningWaits, Wait
 from appliance.automations.automation_states import StoredWait
 from appliance.automations.engine import MATCHES_OF_EVENT, MAX_DISPATCHED_AT_ONCE, MAX_UNDISPATCHED, TOO_MANY_EVENTS
-from appliance.home.events import DeviceEvent
+from appliance.home.events import DeviceEvent, HookCalled
 from appliance.home.values import Value
 from tests.fakes.automations import LAMP, Card, Play, Stage, automation, bench
 
@@ -446,7 +446,23 @@ async def test_alarms_begin_although_too_many_events_wait_for_their_dispatch(
             it.show(power="on" if number % 2 == 0 else "off")
         it.show(smoke=True)
         await it.drain()
-        assert it.fired[0] == "smoke" and caplog.messages == [TOO_MANY_EVENTS]
+        assert it.fired[0] == "smoke" and caplog.messages == [TOO_MANY_EVENTS % f"device '{LAMP}'"]
+
+
+async def test_the_message_about_too_many_events_names_the_hook(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("appliance.automations.engine.MAX_UNDISPATCHED", 10 * MATCHES_OF_EVENT)
+    automations = [
+        automation({"type": "webhook", "hook": hook}, f"{hook}{number}")
+        for number in range(MAX_DISPATCHED_AT_ONCE + 1)
+        for hook in ("bell", "other")
+    ]
+    async with bench(tmp_path, *automations) as it:
+        for hook in ("other", *["bell"] * 10):
+            it.bus.publish(HookCalled(hook=hook, data={}, query={}))
+        await it.drain()
+        assert caplog.messages[:1] == [TOO_MANY_EVENTS % "hook 'bell'"]
 
 
 async def test_a_wait_of_an_alarm_overtakes_events_and_ends_in_order(tmp_path: Path) -> None:

@@ -119,7 +119,7 @@ def pack(archive: Archive) -> bytes:
     }
     check_size(sum(map(len, members.values())))
     try:
-        check_value_count(members[STATE_FILE])
+        check_value_count(members[STATE_FILE], archive.values)
         check_record_counts(archive.values)
         check_totals(archive.values)
     except Invalid as fault:

@@ -100,6 +100,8 @@ _MAX_COUNTS = (
 )
 """The limits of the API for the number of records, by key prefix."""
 
+MAX_SHOWN_KINDS = 3
+
 MAX_SHOWN_CHARS = 60
 """Maximum length of a shown key. A shown reason can have twice the length."""
 
@@ -135,9 +137,17 @@ def check_record(key: str, value: Any) -> None:
     check_record_values(orjson.dumps(value))
 
 
-def check_value_count(state: bytes) -> None:
-    """Raise `Invalid` if this JSON can contain too many values."""
-    _check_count(count_json_values(state), "values", MAX_VALUES)
+def check_value_count(state: bytes, values: Mapping[str, Any] | None = None) -> None:
+    """Raise `Invalid` if this JSON can contain too many values. If the decoded records are given, the error names
+    their kinds."""
+    try:
+        _check_count(count_json_values(state), "values", MAX_VALUES)
+    except Invalid as error:
+        counts = Counter[str]()
+        for key, value in (values or {}).items():
+            counts[key.partition("/")[0]] += count_json_values(orjson.dumps(value))
+        kinds = ", ".join(f"{kind} {count:,}" for kind, count in counts.most_common(MAX_SHOWN_KINDS))
+        raise Invalid(f"{error} (most by kind of record: {kinds})" if kinds else str(error)) from None
 
 
 def check_record_values(record: bytes) -> None:

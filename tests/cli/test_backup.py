@@ -760,6 +760,15 @@ class TestLimits:
         assert command(tmp_path, "backup", "b") == (65, f"lares: the home has {sentence}; remove some\n")
         assert not (tmp_path / "b").exists()
 
+    def test_a_backup_of_too_many_values_names_their_kinds(self, tmp_path: Path, command: Command) -> None:
+        timer = {"started_at": 1, "due_at": 2, "payload": [0] * 7_997}
+        preferences = {"a": [0] * 7_998}
+        timers = {f"timer/t{number}": timer for number in range(60)}
+        home(tmp_path, {**timers, **{f"preferences/key_{number}": preferences for number in range(70)}})
+        _, line = command(tmp_path, "backup", "b")
+        kinds = "most by kind of record: preferences 559,930, timer 480,000"
+        assert f"a home can have at most 1,000,000 ({kinds}); remove some" in line
+
     def test_the_largest_home_is_restored(self, tmp_path: Path, command: Command) -> None:
         home(tmp_path, LARGEST)
         assert command(tmp_path, "backup", "b")[0] == 0

@@ -403,6 +403,7 @@ class Hub:
             request.chain,
             self._row_memory,
             is_alarm=request.is_alarm,
+            client=request.client,
         )
 
     async def _enter_automations(self, stack: AsyncExitStack) -> None:

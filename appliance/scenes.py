@@ -103,7 +103,7 @@ class Scenes(ExecutableFiles[Scene]):
                 is_waited_for=True,
                 is_alarm=caller is not None and caller.is_alarm,
                 chain=() if caller is None else caller.chain,
-                client=client,
+                client=client if caller is None else caller.client,
             )
         )
 

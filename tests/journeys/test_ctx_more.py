@@ -140,6 +140,25 @@ async def test_a_chain_of_scenes_has_a_limit(tmp_path: Path) -> None:
         assert await variable(app, "is_over") is True
 
 
+async def test_scenes_that_scenes_of_clients_run_leave_memory_for_others(tmp_path: Path) -> None:
+    large = 'local t = {} for i = 1, 80 do t[i] = string.rep("x", 130000) .. i end ctx:sleep(2)'
+    parallel = '{ type = "parallel", max = 100 }'
+    files = {
+        "scenes/large.lua": scene("large", large, mode=parallel),
+        "scenes/runs.lua": scene("runs", 'ctx:sleep(0.2) ctx:run_scene("large")', mode=parallel),
+        "scenes/count.lua": FILES["scenes/count.lua"],
+        "automations/alarm.lua": automation("alarm", '{ type = "timer", name = "t" }', 'ctx:run_scene("count")'),
+    }
+    async with open_app(root=write(tmp_path, files)) as app:
+        ends = [asyncio.ensure_future(run(app, "runs")) for _ in range(50)]
+        await until(lambda: app.hub.pool.is_half_used)
+        await app.hub.automations.timers.start("t", 0, None, "automation:x")
+        await until(lambda: app.hub.environment.variables.find("n") == 1)
+        refused = [end.json["error"] for end in await asyncio.gather(*ends) if end.status == 400]
+        assert 0 < len(refused) < len(ends) and app.hub.pool.figures()["kills"] == 0
+        assert all("scene 'large' did not start, because the running executions use half" in each for each in refused)
+
+
 async def test_scenes_that_wait_for_each_other_are_a_cycle_too(tmp_path: Path) -> None:
     async with open_app(root=write(tmp_path, FILES)) as app:
         async with asyncio.timeout(10):

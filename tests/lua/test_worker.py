@@ -180,6 +180,25 @@ async def test_executions_that_clients_start_at_once_leave_memory_for_others() -
     assert 0 < len(refused) < len(ends) and {type(each) for each in refused} == {Busy}
 
 
+async def test_scenes_that_executions_run_do_not_begin_without_memory_except_for_alarms() -> None:
+    reasons, limits = list[str](), RunLimits(worker_bytes=0)
+    asleep, nested = Notes(lambda *_: asyncio.Event().wait()), Notes()
+    large = scene('local t = {} for i = 1, 30 do t[i] = string.rep("x", 130000) .. i end ctx:sleep(1)')
+    async with open_pool(limits, on_kill=reasons.append) as pool:
+        await run(pool, TRIVIAL)
+        every = list[Started]()
+        while pool.figures()["workers"][0]["resident_bytes"] + limits.max_memory <= limits.max_worker_bytes:
+            every.append(start(pool, large, asleep, name="scene:x"))
+            await until(lambda: len(asleep.asked) == len(every))
+        end: object = None
+        while end is None:  # until the worker has checked its memory
+            await asyncio.sleep(0.05)
+            end = await start(pool, scene(TRIVIAL), nested, name="scene:y", priority=Priority.NESTED).end()
+        assert isinstance(end, Busy)
+        await ended(start(pool, scene(TRIVIAL), nested, name="scene:z", priority=Priority.NESTED_ALARM))
+    assert reasons == []
+
+
 async def test_endless_executions_delay_neither_other_files_nor_other_clients() -> None:
     notes, others = Notes(), Notes()
     endless = scene("print('on') while true do end")

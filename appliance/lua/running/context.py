@@ -35,6 +35,7 @@ class Context:
     - `counted_secs`: the counted time of the scenes that the execution has run.
     - `chain`: the sources of the executions that led to this execution. The attribute `chain` also includes `source`.
     - `is_alarm`: whether an alarm caused the execution.
+    - `client`: the key or the broker whose client caused the execution, if a client caused it.
     """
 
     def __init__(
@@ -48,6 +49,7 @@ class Context:
         memory: RowMemory | None = None,
         *,
         is_alarm: bool = False,
+        client: str = "",
     ) -> None:
         memory = memory or RowMemory()
         self._methods = methods
@@ -55,6 +57,7 @@ class Context:
         self.source = f"{kind}:{id_}"
         self.chain = (*chain, self.source)
         self.is_alarm = is_alarm
+        self.client = client
         self.counted_secs = 0.0
         self.trace = Trace(clock, memory)
         self._warnings: list[str] = []

@@ -69,7 +69,7 @@ class ExecutionRequest(Struct, frozen=True, kw_only=True):
     - `by_hand`: whether to start regardless of the mode. The mode does not count a run that was started by hand.
     - `is_waited_for`: whether a caller waits for the result, so that the run skips the queue for room in the worker.
     - `is_alarm`: whether an alarm attribute of a device caused the request, or the execution that made it.
-    - `client`: the key or the broker whose client made the request, if a client made it.
+    - `client`: the key or the broker whose client made the request, or started the execution that made it.
     - `chain`: the labels of the executions that led to the request.
     - `steps`: the first steps of the trace.
     """
@@ -99,11 +99,11 @@ class ExecutionRequest(Struct, frozen=True, kw_only=True):
 
     @property
     def priority(self) -> Priority:
-        if self.chain:
-            return Priority.NESTED_ALARM if self.is_alarm else Priority.NESTED
         if self.is_alarm:
-            return Priority.ALARM
-        return Priority.CLIENT if self.is_by_client else Priority.NORMAL
+            return Priority.NESTED_ALARM if self.chain else Priority.ALARM
+        if self.is_by_client or self.client:
+            return Priority.CLIENT
+        return Priority.NESTED if self.chain else Priority.NORMAL
 
 
 OnEnd = Callable[[ExecutionRequest, ExecutionEntry], None]

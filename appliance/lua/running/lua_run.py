@@ -54,9 +54,9 @@ class Priority(Enum):
 
     NORMAL = "after the runs that already wait"
     ALARM = "before others, because an alarm caused the run"
-    NESTED = "at once, because the run takes the place of an execution that waits for it"
-    NESTED_ALARM = "like NESTED, for an execution that an alarm caused"
-    CLIENT = "only while the worker has enough memory, and fairly among clients, because a client started the run"
+    NESTED = "at once if there is memory, because the run takes the place of an execution that waits for it"
+    NESTED_ALARM = "at once, like NESTED, but even without memory, because an alarm caused the run"
+    CLIENT = "only while the worker has enough memory, and fairly among clients, because a client caused the run"
 
 
 class _Call(Struct, frozen=True):

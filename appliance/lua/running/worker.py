@@ -76,7 +76,7 @@ class Worker(asyncio.BufferedProtocol):
     - `_running`: the runs whose Lua runs now.
     - `_begun`: the scenes and automations that have begun, until the hub's side has ended.
     - `_unbegun`: the frames that begin scenes and automations and are not sent yet. A scene that an execution runs is
-      in `_others`.
+      in `_others`, or in `_by_clients`.
     - `_alarms`: the same frames for the runs that alarms caused.
     - `_by_clients`: the same frames for the runs that clients started.
     - `_others`: all other frames that are not sent yet.
@@ -286,9 +286,10 @@ class Worker(asyncio.BufferedProtocol):
     def _send_waiting(self) -> None:
         while self.is_usable and self.is_ready and len(self._running) < MAX_RUNNING and (waiting := self._choose()):
             run, kind, parts = waiting.popleft()
-            is_delayable = kind is FrameKind.ANSWER and run.priority not in (Priority.ALARM, Priority.NESTED_ALARM)
+            is_alarm = run.priority in (Priority.ALARM, Priority.NESTED_ALARM)
+            is_delayable = not is_alarm and (kind is FrameKind.ANSWER or run.priority is Priority.NESTED)
             if is_delayable and (self._delayed or self._lacks_memory()):
-                self._delay(run, parts)
+                self._delay(run, kind, parts)
                 continue
             frame = run.encode_frame(kind, parts)
             if frame is not None:
@@ -307,11 +308,13 @@ class Worker(asyncio.BufferedProtocol):
         needed = (len(self._running) + 1) * self._settings.limits.max_memory
         return self._resident_bytes() + needed > self._settings.limits.max_worker_bytes
 
-    def _delay(self, run: LuaRun, answer: tuple[bytes, ...]) -> None:
-        """Continue the run once fewer runs compute. If none computes, stop this run, because its memory is the only
-        memory that can become free. Otherwise, the worker would be killed, together with all runs in it."""
+    def _delay(self, run: LuaRun, kind: FrameKind, parts: tuple[bytes, ...]) -> None:
+        """Begin or continue the run once fewer runs compute. If none computes, end this run, because only its memory
+        can become free. Otherwise, the worker would be killed, together with all runs in it."""
         if self._running:
-            self._delayed.append((run, FrameKind.ANSWER, answer))
+            self._delayed.append((run, kind, parts))
+        elif kind is FrameKind.EXECUTE:
+            self._refuse(run)
         elif run.is_active:
             self._note_running(run)
             self._send_stop(run, Reason.SHARED_MEMORY)
@@ -350,9 +353,12 @@ class Worker(asyncio.BufferedProtocol):
             return self._by_clients.find_next(computing, share)
         if self.is_half_used:
             for run, *_ in self._by_clients.take_all():
-                run.refuse(HALF_USED)
-                self.leave(run)
+                self._refuse(run)
         return self._by_clients.find_next((), 0.0)
+
+    def _refuse(self, run: LuaRun) -> None:
+        run.refuse(HALF_USED)
+        self.leave(run)
 
     def _has_begun(self, count: int) -> bool:
         """Return whether `count` scenes and automations that do not sleep have begun."""

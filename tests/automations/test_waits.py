@@ -266,6 +266,31 @@ async def test_waits_that_end_together_are_removed_from_the_card_together(tmp_pa
         assert tasks.count("ends of waits") == 1, "50,000 tasks need much memory"
 
 
+async def test_waits_whose_removal_ends_after_the_stop_fire_after_the_next_start(tmp_path: Path) -> None:
+    class SlowCard(Card):
+        async def put_many(self, values: Mapping[str, Any]) -> None:
+            await is_free.wait()
+            await super().put_many(values)
+
+    is_free, card, lamps = asyncio.Event(), SlowCard(), [LAMP, OTHER]
+    many = automation({**HOLDS, "device_id": lamps})
+    async with bench(tmp_path, many, card=card) as it:
+        for power in ("off", "on"):
+            for lamp in lamps:
+                it.show(lamp, power=power)
+        await it.pass_by(600)
+        it.parts.engine.disarm()
+        is_free.set()
+        await it.drain()
+        assert it.fired == [] and len(card.items("wait/")) == 2
+        stopped_at = it.clock.now()
+    async with bench(tmp_path, many, card=card, start=stopped_at) as it:
+        for lamp in lamps:
+            it.show(lamp, power="on")
+        await it.drain()
+        assert sorted(event["device_id"] for event in it.events) == sorted(lamps)
+
+
 async def test_a_new_wait_stores_only_the_waits_of_its_device(tmp_path: Path) -> None:
     sizes: list[int] = []
 

@@ -77,6 +77,18 @@ async def test_an_execution_begun_before_a_lost_worker_is_noticed_runs_in_a_new_
     assert figures["kills"] == 1 and "ended unexpectedly (SIGKILL, perhaps for lack of memory)" in str(figures)
 
 
+async def test_runs_that_wait_for_a_new_worker_end_with_the_pool(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("appliance.event_loop.STEP_SECS", 0.0)  # pause after each run of the lost worker
+    is_lost = asyncio.Event()
+    async with open_pool(on_kill=lambda _: is_lost.set()) as pool:
+        queued = [start(pool, scene("ctx:sleep(1)"), Notes(), name="scene:x") for _ in range(4)]
+        await until(lambda: pid_of(pool) > 0)
+        os.kill(pid_of(pool), signal.SIGKILL)
+        await is_lost.wait()
+    async with asyncio.timeout(PATIENCE):
+        assert None not in [await each.end() for each in queued]
+
+
 @pytest.mark.parametrize("end", ["", 'error("over")'])
 async def test_many_log_lines_are_taken_in_several_turns_of_the_loop(end: str) -> None:
     notes, most, is_over = Notes(), 0, asyncio.Event()

@@ -275,7 +275,7 @@ class WorkerPool:
     def _end_runs(self, worker: Worker) -> Iterator[None]:
         """End the runs of a worker that has ended, or begin them in another worker, one per step."""
         for run in worker.list_runs():
-            if run.may_begin and self._failed_starts < MAX_FAILED_STARTS:
+            if run.may_begin and self._failed_starts < MAX_FAILED_STARTS and not self._is_closing:
                 self._begin_in_worker(run)
             else:
                 run.lose(worker.ended_because or "the Lua worker ended")

@@ -6,13 +6,14 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
+from typing import TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from appliance import config
 from appliance.adapters.lua_kinds.section import list_lua_sections
-from appliance.automations.automations import Automations
+from appliance.automations.automations import Automations, View
 from appliance.automations.definition import AutomationDefinition
 from appliance.automations.names.home_names import HomeNames
 from appliance.computing import compute_alone
@@ -27,6 +28,8 @@ from appliance.lua.text.source import Source
 from appliance.lua.text.undefined_names import find_undefined
 from appliance.scenes import Scene
 from appliance.tasks import Tasks
+
+T = TypeVar("T")
 
 MAX_FAULTS = 200
 """Maximum number of errors, and of warnings, in the result of a check."""
@@ -67,17 +70,27 @@ class FileChecks:
         self._turn = asyncio.Lock()
 
     async def check(self, location: FileLocation, text: bytes) -> CheckedText:
-        """Return the text's faults or, if there are none, the warnings. Only one check runs at a time, because the
-        threads of several checks would delay the event loop. A check that has begun ends before the next check, even
-        if its caller is cancelled."""
-        await self._turn.acquire()
-        return await self._tasks.finish(self._check(location, text), f"check of {location.path}")
+        """Return the text's faults or, if there are none, the warnings."""
+        return await self._run_alone(partial(self._check_text, location, text), f"check of {location.path}")
 
-    async def _check(self, location: FileLocation, text: bytes) -> CheckedText:
-        try:
-            return await self._check_text(location, text)
-        finally:
-            self._turn.release()
+    async def validate(self, automation_id: str) -> View:
+        """Check the automation's file on disk. Raise `ConfigFailed` with the file's faults."""
+        check = partial(self._automations.validate, automation_id)
+        return await self._run_alone(check, f"check of automation '{automation_id}'")
+
+    async def _run_alone(self, check: Callable[[], Awaitable[T]], name: str) -> T:
+        """Return the result of the check. Only one check runs at a time, because several would use much memory,
+        and their threads would delay the event loop. A check that has begun ends before the next check, even if its
+        caller is cancelled."""
+
+        async def release_after() -> T:
+            try:
+                return await check()
+            finally:
+                self._turn.release()
+
+        await self._turn.acquire()
+        return await self._tasks.finish(release_after(), name)
 
     async def _check_text(self, location: FileLocation, text: bytes) -> CheckedText:
         source = Source(name=location.path, text=text)

@@ -53,6 +53,27 @@ async def test_one_check_runs_at_a_time_even_after_a_cancelled_one() -> None:
     assert pool.most == 1 and pool.begun == 5
 
 
+class HeldAutomations:
+    """Automations that use the pool for each check."""
+
+    def __init__(self, pool: HeldPool) -> None:
+        self._pool = pool
+
+    async def validate(self, id_: str) -> None:
+        await self._pool.compile(Source(name=id_, text=b""))
+
+
+async def test_one_automation_is_checked_at_a_time() -> None:
+    pool, unused = HeldPool(), cast("Any", None)
+    automations = cast("Any", HeldAutomations(pool))
+    checks = FileChecks(unused, cast("Any", pool), unused, automations, unused, (), unused)
+    pool.release.set()
+    text = checks.check(SCRIPT, b"a")
+    ends = await asyncio.gather(text, *(checks.validate("a") for _ in range(5)), return_exceptions=True)
+    assert [type(end) for end in ends] == [CheckedText, *[ScriptFailed] * 5]
+    assert pool.most == 1 and pool.begun == 6
+
+
 class NoChecks:
     """Checks that find no faults."""
 

@@ -82,7 +82,7 @@ class AutomationsApi(ApiResource):
     async def validate(self, call: Call, automation_id: str) -> object:
         """Check the automation's current file without changing anything; 400 lists its errors."""
         try:
-            return {"automation": await self.hub.automations.validate(automation_id)}
+            return {"automation": await self.hub.files.checks.validate(automation_id)}
         except ConfigFailed as failed:
             return json_response(invalid_files_body(failed), 400)
 

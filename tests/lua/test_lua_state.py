@@ -50,6 +50,14 @@ def test_an_execution_that_is_stopped_before_its_first_request_sends_no_request(
     assert (frame.kind, frame.parts[0][0]) == (FrameKind.STOPPED, Reason.BACKSTOP)
 
 
+def test_an_execution_polls_after_its_first_instructions() -> None:
+    """Each instruction may be a long call of a C function, so the first poll must not wait for a second interval."""
+    polled_at: list[float] = []
+    execution = LuaState(1 << 24, lambda _: None, lambda _: None, lambda *_: polled_at.append(execution.cpu_secs))
+    execution.begin(FrameKind.EXECUTE, (NOW, b"for _ = 1, 900 do end return {}", b"x.lua", b""))
+    assert len(polled_at) == 1
+
+
 @each_row(
     ("text", "message"),
     (

@@ -21,8 +21,8 @@ MAX_RUNNING = 64
 
 MAX_BEGUN = 256
 """Maximum number of begun scenes and automations in one worker. A run that sleeps or waits for a scene is not
-counted. The scene begins even beyond this number. Each begun run occupies memory until it ends. A replaced run ends
-only when its call returns."""
+counted. Unless a client caused it, the scene begins even beyond this number. Each begun run occupies memory until it
+ends. A replaced run ends only when its call returns."""
 
 RESERVED_FOR_ALARMS = 64
 """Places that only alarms may occupy, in addition to `MAX_BEGUN`. Further alarms wait before all other runs."""

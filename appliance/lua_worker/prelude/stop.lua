@@ -23,7 +23,7 @@ lares.MEMORY = 4               -- the only reason that is found here; protocol.p
 lares.stopped = false          -- the reason to stop; initially false instead of nil, because a new field would need memory
 lares.position = false            -- the position of the stop, as 'file:line'
 
-local asked, second            -- the time of the last poll; nil until the hook's first call
+local asked, second = 0, 0     -- the time of the last poll
 local hook
 
 -- Return the innermost line of a file, starting at this stack level. Skip C frames and prelude frames, which have no
@@ -49,7 +49,6 @@ end
 hook = function()
   if not lares.stopped then
     local now = clock()
-    asked, second = asked or now, second or time()
     if now - asked < ASKED_SECS and time() == second then return end
     asked, second = now, time()
   end

@@ -87,6 +87,8 @@ class _Loop(asyncio.SelectorEventLoop):
         self._line: deque[asyncio.Future[None]] = deque()
         self.is_hurried = False
         """Whether the hub is stopping. If so, `in_steps` pauses only for the next turn."""
+        self.continued_at = 0
+        """The number of the turn in which `wait_for_short_turn` last returned after a wait."""
         super().__init__(_Selector(self.lag))
 
     @property
@@ -153,10 +155,14 @@ async def wait_in_line() -> None:
 
 async def wait_for_short_turn() -> None:
     """Wait for a loop turn that has so far taken at most `SHORT_TURN_SECS`. Otherwise, hundreds of clients might
-    request long work in one turn."""
+    request long work in one turn. In each turn, one waiting task continues, because all turns of a busy loop may be
+    long."""
     loop = asyncio.get_running_loop()
     while isinstance(loop, _Loop) and loop.is_turn_long:
         await loop.wait_in_line()
+        if loop.continued_at != loop.lag.turns:
+            loop.continued_at = loop.lag.turns
+            return
 
 
 def is_turn_long() -> bool:

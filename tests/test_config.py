@@ -265,6 +265,25 @@ WHOLE = [
 ]
 """Keys whose values are whole numbers."""
 
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[history]\ninflux_url = "http://x/SECRET/write?p=SECRET#f"\ninflux_token = "SECRET\\n"',
+        '[adapters.notify]\nservice = "telegram"\ntoken = 7777\nbody = ["SECRET"]',
+        '[adapters.notify]\nurl = "http://x/SECRET#?t=SECRET"\nbody = 7777',
+        '[adapters.wled]\nbase_url = "http://192.168.1.40/json?t=SECRET"',
+        '[adapters.wled]\nbase_url = "http://u:SECRET@192.168.1.40"',
+        "[history]\ninflux_url = http://x/?t=SECRET",
+        "[history]\ninflux_token: SECRET",
+        '[adapters.mqtt]\nhost = "mqtt://u:SECRET@broker.lan"\npassword = 7777',
+    ],
+)
+def test_faults_contain_no_secrets(text: str) -> None:
+    found = "\n".join(faults(text))
+    assert "SECRET" not in found and "7777" not in found
+
+
 UNSOUND: dict[str, list[str]] = {
     "influx_url": [
         *('""', '"localhost:8086"', '"ftp://x/write"', '"http://"', '"http://user:pass@x/write"', "5", "[]"),

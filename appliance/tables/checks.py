@@ -50,6 +50,10 @@ class Mismatch(Invalid):
         self._expected, self._value, self._hint = expected, value, hint
         super().__init__(self.in_words(JSON))
 
+    @property
+    def without_value(self) -> str:
+        return f"must be {self._expected}"
+
     def in_words(self, words: Words) -> str:
         """Return the message with the type names of a language, such as `must be a string, not a table`."""
         return f"must be {self._expected}, not {format_value(self._value, words)}{self._hint}"
@@ -69,7 +73,8 @@ def rounded(value: Any) -> Any:
 
 
 def format_value(value: Any, words: Words = JSON) -> str:
-    """Format the value for a message, on one line with at most `MAX_SHOWN_CHARS` characters."""
+    """Format the value for a message, on one line with at most `MAX_SHOWN_CHARS` characters. Hide the user, password,
+    and query of a URL."""
     if value is None:
         return words.nothing
     if isinstance(value, bool):
@@ -80,7 +85,17 @@ def format_value(value: Any, words: Words = JSON) -> str:
         return words.table
     if isinstance(value, list | tuple):
         return words.array
-    return shorten(repr(value) if isinstance(value, str) else str(rounded(value)), MAX_SHOWN_CHARS)
+    text = repr(_hide_secrets_of_url(value)) if isinstance(value, str) else str(rounded(value))
+    return shorten(text, MAX_SHOWN_CHARS)
+
+
+def _hide_secrets_of_url(text: str) -> str:
+    scheme, separator, rest = text.partition("://")
+    if not separator:
+        return text
+    user, at, address = rest.rpartition("@")
+    address, mark, query = address.partition("?")
+    return f"{scheme}{separator}{'…' if user else ''}{at}{address}{mark}{'…' if query else ''}"
 
 
 _HEX_DIGITS = re.compile(r"[0-9a-fA-F]{6,}")

@@ -28,7 +28,7 @@ class Field(Struct, Generic[C], frozen=True):
     """A field of a table, with the check and the default of its value. A missing required field without a default is
     a fault.
 
-    - `secret`: the field is hidden in `repr`.
+    - `secret`: the value is hidden in `repr` and in the sentences of faults.
     - `has_rows`: the field is a list of tables; `check` is the `Settings` subclass of each table.
     - `is_section`: the field is a section of the file; `check` is the `Settings` subclass of the section.
     """
@@ -142,25 +142,25 @@ class Table:
         self._asked[name] = None
         return self._raw.get(name)
 
-    def take(self, name: str, check: Callable[[Any], T]) -> T | None:
+    def take(self, name: str, check: Callable[[Any], T], *, is_secret: bool = False) -> T | None:
         """Return the field's checked value. If the value is missing, return None. If the value is invalid, record
-        a fault and return None."""
+        a fault and return None. The fault does not contain a secret value."""
         self._asked[name] = None
         if name not in self._raw:
             return None
         try:
             return check(self._raw[name])
         except Mismatch as mismatch:
-            self.fault(name, mismatch.in_words(self.findings.words))
+            self.fault(name, mismatch.without_value if is_secret else mismatch.in_words(self.findings.words))
         except Invalid as fault:
             self.fault(name, str(fault))
         return None
 
-    def need(self, name: str, check: Callable[[Any], T]) -> T | None:
+    def need(self, name: str, check: Callable[[Any], T], *, is_secret: bool = False) -> T | None:
         if name not in self._raw:
             self._asked[name] = None
             self.findings.faults.append(Problem((*self.path, name), "is missing", is_missing=True))
-        return self.take(name, check)
+        return self.take(name, check, is_secret=is_secret)
 
     def read(self, fields: Fields, *, is_needed: bool = True) -> dict[str, Any]:
         """Return the values of these fields, or their defaults if they are missing or invalid. Record faults for
@@ -174,7 +174,7 @@ class Table:
             return tuple(row for row in built if row is not None)
         is_needed = is_needed and each.is_needed
         count = len(self.findings.faults)
-        value = self.need(name, each.check) if is_needed else self.take(name, each.check)
+        value = (self.need if is_needed else self.take)(name, each.check, is_secret=each.secret)
         is_stated = name in self._raw and len(self.findings.faults) == count
         return value if is_stated else each.default
 

@@ -59,8 +59,11 @@ def _bad_value(lines: list[str], number: int, line: str) -> str:
 
 
 def _needs_quotes(name: str, value: str) -> str:
-    value = "…" if contains_secret_name(name) else value
-    return f'the text needs quotes: {name} = "{value}"'
+    return f'the text needs quotes: {name} = "{_hidden(name, value)}"'
+
+
+def _hidden(name: str, value: str) -> str:
+    return "…" if contains_secret_name(name) else value
 
 
 def _unclosed_text(lines: list[str], number: int, line: str) -> str:
@@ -70,7 +73,7 @@ def _unclosed_text(lines: list[str], number: int, line: str) -> str:
 def _no_equals(lines: list[str], number: int, line: str) -> str:
     key, colon, value = line.partition(":")
     if colon and re.fullmatch(rf"\s*{DOTTED_KEY}\s*", key):
-        return f"write = instead of the colon: {key.strip()} = {value.strip() or '…'}"
+        return f"write = instead of the colon: {key.strip()} = {_hidden(key, value.strip()) or '…'}"
     if line.lstrip().startswith("- "):
         return "write a list in brackets: name = [1, 2]"
     return "write a key as name = value; a name has only letters, digits, _ and -"

@@ -179,6 +179,8 @@ def test_an_enum_returns_its_word() -> None:
         ({"a": 1}, "an object"),
         ([1], "an array"),
         ("on", "'on'"),
+        ("http://a/write?p=secret#x", "'http://a/write?…'"),
+        ("mqtt://u:se/c?ret@broker:1883", "'mqtt://…@broker:1883'"),
         ("a\nb\x1b[31m", "'a\\nb\\x1b[31m'"),
         ("x" * 59, repr("x" * 59)[:59] + "…"),
         ("x" * 58, repr("x" * 58)),

@@ -270,17 +270,19 @@ def test_long_requests_that_arrive_together_are_served_in_separate_turns() -> No
 
 
 def test_requests_that_wait_for_a_short_turn_continue_although_each_turn_is_long() -> None:
-    async def work() -> None:
+    waits: list[asyncio.Task[None]] = []
+
+    async def work() -> list[bool]:
         for _ in range(20):
             time.sleep(2 * SHORT_TURN_SECS)  # noqa: ASYNC251 - that is the long work
             await asyncio.sleep(0)
+        return [each.done() for each in waits]
 
     async def serve_all() -> list[bool]:
         async with Tasks() as tasks:
             busy = tasks.start(work(), "work")
-            served = [tasks.start(wait_for_short_turn(), f"request {number}") for number in range(3)]
-            await busy
-            return [each.done() for each in served]
+            waits.extend(tasks.start(wait_for_short_turn(), f"request {number}") for number in range(3))
+            return await busy
 
     assert run(serve_all()) == [True] * 3
 

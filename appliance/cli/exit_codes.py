@@ -15,6 +15,7 @@ EXIT_CODES: Mapping[int, str] = {
     os.EX_UNAVAILABLE: "the port is taken, no hub responds, a device did not execute a command, or a new version "
     "is not suitable or does not start",
     os.EX_SOFTWARE: "an internal error; please report it",
+    os.EX_OSERR: "too little memory, or too many threads",
     os.EX_CANTCREAT: "a specified file or folder, or the data directory, cannot be created",
     os.EX_IOERR: "a file cannot be read or written, or standard output was closed",
     os.EX_TEMPFAIL: "another hub uses the data directory, or the hub is starting, stopping or busy; try again",

@@ -63,14 +63,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except PermissionError as error:
         return _deny(error.filename, is_root=is_root)
     except Exception as error:
-        if isinstance(error, OSError) and (failed := _describe(error)) is not None:
+        if (failed := _describe(error)) is not None:
             return _fail(failed, failed.exit_code)
         logging.getLogger("lares").error("an internal error; please report it", exc_info=error)
         return _fail(f"failed unexpectedly: {type(error).__name__}: {error}", os.EX_SOFTWARE)
 
 
-def _describe(error: OSError) -> StartFailed | None:
+def _describe(error: Exception) -> StartFailed | None:
     """Return a sentence for the error, or None if it is an internal error."""
+    if isinstance(error, MemoryError) or str(error) == "can't start new thread":  # a RuntimeError of `threading`
+        return StartFailed(
+            "too little memory, or too many threads; raise the limits (`ulimit -v`, `ulimit -u`), or free memory",
+            os.EX_OSERR,
+        )
+    if not isinstance(error, OSError):
+        return None
     if isinstance(error, FileNotFoundError) and error.filename is None:  # errors of os.getcwd() name no file
         return StartFailed("the working directory was deleted; change to another one (cd)", os.EX_NOINPUT)
     if error.errno in (errno.EMFILE, errno.ENFILE):

@@ -761,3 +761,15 @@ def run_printed(line: str) -> Any:
     body = data[1].encode() if data else None
     with urllib.request.urlopen(urllib.request.Request(url, body, {name: value}), timeout=PATIENCE) as answer:
         return json.load(answer)
+
+
+@pytest.mark.parametrize("error", [MemoryError(), RuntimeError("can't start new thread")])
+def test_a_lack_of_memory_is_reported_in_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], error: Exception
+) -> None:
+    def fail(_: object) -> int:
+        raise error
+
+    monkeypatch.setattr("appliance.cli.main._command", fail)
+    assert main(["check"]) == os.EX_OSERR
+    assert capsys.readouterr().err.startswith("lares: too little memory, or too many threads; raise the limits")

@@ -96,6 +96,7 @@ class CardHistory:
         self._bytes = 0
         self._last_writing: str | None = None
         self._failure: str | None = None
+        self._is_last = False
         self._thinned: dict[str, Any] | None = None
         self._bad: set[tuple[str, int]] = set()
         self.collector = Collector(bus, grid_ms)
@@ -105,7 +106,10 @@ class CardHistory:
 
     async def __aexit__(self, *_: object) -> None:
         self.collector.close()
+        self._is_last = True
         await self.write()
+        if self._failure is not None:
+            log.error("the hub stops; the history since the last write is lost: %s", self._failure)
 
     async def beat(self) -> None:
         """Write if a new quarter of the day (UTC) has begun, or if a failed write is due for a retry."""
@@ -292,8 +296,8 @@ class CardHistory:
                 reason = f"{type(error).__name__}: {error}"
             if self._failure is None:
                 trace = None if isinstance(error, OSError) else error
-                sentence = "history cannot be written: %s; the hub keeps the data and retries"
-                log.error(sentence, reason, exc_info=trace)
+                hint = "" if self._is_last else "; the hub keeps the data and retries"
+                log.error("history cannot be written: %s%s", reason, hint, exc_info=trace)
             self._failure = reason
             self._failures += 1
             return

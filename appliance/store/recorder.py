@@ -91,6 +91,7 @@ class Recorder:
         self._flush_secs = flush_secs
         self._changed = ChangedDevices()
         self._is_last = False
+        self._has_failed = False
         self._flush_lock = asyncio.Lock()
         self._unencodable: set[str] = set()
         self._tasks = Tasks()
@@ -113,6 +114,8 @@ class Recorder:
         self._unlisten()
         await self._tasks.__aexit__()
         await self.flush_at_stop()
+        if self._has_failed:
+            log.error("the hub stops; the changes of devices and automations since the last flush are lost")
 
     async def flush_at_stop(self) -> None:
         """Write the changes since the last flush, whether devices are offline, and which stored values are
@@ -162,12 +165,14 @@ class Recorder:
         try:
             await self._document.flush(prepare, is_complete=is_complete)
             self._changed.note_flush()
+            self._has_failed = False
             if has_clock_record:
                 self._trust.note_recorded()
         except asyncio.CancelledError:  # the hub is stopping; the last flush writes the changes
             self._changed.put(due)
             raise
         except Exception as error:  # an exception must not end the recorder
+            self._has_failed = True
             self._changed.put(due)
             if not isinstance(error, StoreFailed):  # the document has logged the failure
                 log.error("changes cannot be recorded: %s: %s", type(error).__name__, error)

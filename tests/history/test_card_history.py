@@ -390,6 +390,15 @@ async def test_a_failing_card_stops_only_writes(
         assert len(await box.values("temperature", Resolution.HOUR)) == 9, "nothing was lost"
 
 
+async def test_a_stop_on_a_full_card_names_the_loss(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    box = Box(tmp_path)
+    async with box.run():
+        box.show(temperature=20)
+        box.disk.mood = errno.ENOSPC
+    assert caplog.records[-1].message.startswith("the hub stops; the history since the last write is lost: ")
+    assert "retries" not in caplog.text
+
+
 async def test_lines_are_kept_after_any_failure(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     box = Box(tmp_path)
     async with box.run():

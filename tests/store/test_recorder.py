@@ -447,6 +447,19 @@ async def test_the_next_flush_has_the_failed_entries(tmp_path: Path) -> None:
         assert (stored(document, "fired/dusk"), stored(document, "fired/dawn")) == ({"last": 1}, {"last": 2})
 
 
+@pytest.mark.parametrize("is_full", [True, False])
+async def test_a_stop_on_a_full_card_names_the_loss(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, is_full: bool
+) -> None:
+    disk = MoodyDisk(tmp_path)
+    async with recording(tmp_path, VirtualClock(LATER), disk) as (recorder, document):
+        document.put_later("fired/dusk", {"last": 1})
+        disk.mood = errno.ENOSPC
+        await recorder.flush()
+        disk.mood = errno.ENOSPC if is_full else None
+    assert ("since the last flush are lost" in caplog.text) is is_full
+
+
 async def written_at(folder: Path, clock: VirtualClock, number: int) -> tuple[bool, str]:
     """Start the recorder, write something, and stop it. Return two values: whether the clock was trusted, and the
     stored time."""

@@ -15,6 +15,7 @@ import pytest
 
 from appliance.event_loop import SHORT_TURN_SECS, loop_lag, run
 from appliance.history.execution_history import ExecutionHistory
+from appliance.lua.running import executor
 from appliance.lua.running.executor import list_executions
 from appliance.lua.running.worker import Worker
 from tests.fakes.app import App, open_app
@@ -159,6 +160,7 @@ async def test_scenes_that_an_alarm_runs_continue_without_free_memory(
 def test_executions_that_end_together_are_recorded_in_separate_turns(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, mode: str, is_killed: bool
 ) -> None:
+    monkeypatch.setattr(executor, "ENDS_AT_ONCE", 1)
     turns: list[int] = []
     scenes = {"scenes/sleepy.lua": scene("sleepy", "ctx:sleep(600)", mode=f'{{ type = "{mode}", max = 5 }}')}
 

@@ -55,6 +55,9 @@ use half of the worker's memory, fewer are accepted."""
 RESERVED_PER_CLIENT = 16
 """Number of executions that each key or broker may have even if others have `MAX_BY_CLIENTS`."""
 
+ENDS_AT_ONCE = 64
+"""Number of executions that a cancel, switch, or reload ends before it pauses. An end needs about 0.1 ms."""
+
 MIN_REPORTED_WAIT_SECS = 1.0
 """An execution that has waited this long for room in the worker reports the wait as a warning."""
 
@@ -461,8 +464,10 @@ class Executor:
         await self._run_steps(self._end_waiting(deleted, ExecutionStatus.SKIPPED, DELETED))
 
     async def _run_steps(self, steps: Iterable[object]) -> None:
-        """Run all steps, even if the caller is cancelled."""
-        await self._tasks.finish(in_steps(self._clock, steps), "end of executions")
+        """Run all steps, even if the caller is cancelled. Pause only after `ENDS_AT_ONCE` steps: if the executions
+        make each turn long, a cancel must still end them soon."""
+        batches = (number for number, _ in enumerate(steps, 1) if number % ENDS_AT_ONCE == 0)
+        await self._tasks.finish(in_steps(self._clock, batches), "end of executions")
 
     def _end_waiting(self, executions: Iterable[Execution], status: ExecutionStatus, because: str) -> Iterator[None]:
         """End the executions that have not begun, one per step."""

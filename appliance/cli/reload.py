@@ -21,7 +21,7 @@ def reload(arguments: argparse.Namespace) -> int:
     faults = [fault for done in reply["reloads"] for fault in done["errors"]]
     for done in reply["reloads"]:
         say(*_describe(done))
-    say(*reply["config"])
+    say(*reply["config"], *filter(None, [reply.get("safe")]))
     if faults:
         say(f"lares: {counted(len(faults), 'fault')} found", to=sys.stderr)
         return os.EX_CONFIG

@@ -74,7 +74,7 @@ ANSWERED: dict[str, Any] = {
     "why a": WHY,
     "log": {"entries": [ENTRY], "last": 1, "timezone": "UTC"},
     "notify a b": {"result": {"status": EVIL}},
-    "reload": {"reloads": [RELOAD], "config": [EVIL]},
+    "reload": {"reloads": [RELOAD], "config": [EVIL], "safe": EVIL},
     "status --json": STATUS,
     "why a --json": WHY,
     "log --json": {"entries": [ENTRY], "last": 1},  # as a hub of version 0.2.0 answers

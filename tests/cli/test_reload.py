@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from appliance.automations.safe_mode import STARTED_SAFE
 from tests.cli.commands import asked
 from tests.fakes.lua import automation, scene, write
 from tests.fakes.process import configure, running
@@ -53,3 +54,12 @@ async def test_one_command_reloads_everything_and_lists_every_change_and_error(t
             raise AssertionError("SIGHUP stops the section")
     done = await asked(tmp_path, "reload")
     assert done.code == 69 and "no hub runs" in done.err
+
+
+@pytest.mark.slow
+async def test_a_reload_with_safe_names_the_restart(tmp_path: Path) -> None:
+    configure(tmp_path)
+    async with running(tmp_path, arguments=["--safe"]) as process:
+        await process.ready()
+        done = await asked(tmp_path, "reload")
+        assert (done.code, done.out.splitlines()[-1]) == (0, STARTED_SAFE)

@@ -9,9 +9,9 @@ from appliance.api import schemas
 from appliance.api.roles import Role
 from appliance.api.route import ApiResource, Call, route
 from appliance.event_loop import in_steps
-from appliance.tables.json_schema import TEXT, array_of, record
+from appliance.tables.json_schema import TEXT, array_of, maybe, record
 
-_RELOADS = record("Reloads", reloads=array_of(schemas.RELOADED), config=array_of(TEXT))
+_RELOADS = record("Reloads", reloads=array_of(schemas.RELOADED), config=array_of(TEXT), safe=maybe(TEXT))
 
 
 class DiagnosticsApi(ApiResource):
@@ -35,7 +35,8 @@ class DiagnosticsApi(ApiResource):
     async def reload(self, call: Call) -> object:
         """Reload adapter sections, kinds, scenes, automations, and scripts, like SIGHUP and `lares reload`."""
         reloads = await self.hub.reload()
-        return {"reloads": reloads, "config": (await self.hub.adapter_sections.find_config_changes()).at_next_start()}
+        config = (await self.hub.adapter_sections.find_config_changes()).at_next_start()
+        return {"reloads": reloads, "config": config, "safe": self.hub.safe_mode.reason}
 
     @route("GET", "/diagnostics/reload_watch", Role.ADMIN, schemas.WATCHES)
     async def show_reload_watch(self, call: Call) -> object:

@@ -310,6 +310,26 @@ async def test_a_trigger_at_the_end_of_an_execution_waits_in_the_queue(tmp_path:
         assert [each["message"] for each in it.events] == ["x", "x", "y"]
 
 
+@pytest.mark.parametrize("is_deleted", [False, True])
+async def test_no_waiting_execution_begins_while_all_are_skipped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_deleted: bool
+) -> None:
+    monkeypatch.setattr("appliance.event_loop.STEP_SECS", 0.0)  # pause after each execution
+    async with bench(tmp_path, automation({"type": "system_error"}, mode={"type": "queued", "max": 20})) as it:
+        it.stage.ends_at_once = False
+        for _ in range(10):
+            it.bus.publish(SystemErrorReported(message="x"))
+        executor = it.parts.executor
+        skips = executor.use_sources({}) if is_deleted else executor.skip_waiting("a", "off")
+        skipping = asyncio.ensure_future(skips)
+        for _ in range(4):
+            await asyncio.sleep(0)
+        it.stage.plays[0].end()
+        await skipping
+        await it.drain()
+        assert sorted(status for status, _ in it.outcomes()) == ["ok"] + ["skipped"] * 9
+
+
 @pytest.mark.parametrize("mode", ["queued", "parallel"])
 async def test_events_of_executions_next_to_others_have_a_limit_in_bytes(tmp_path: Path, mode: str) -> None:
     async with bench(tmp_path, automation({"type": "system_error"}, mode={"type": mode, "max": 500})) as it:

@@ -143,6 +143,7 @@ class Execution:
 
     `unended_before` is the number of unended executions in the worker when this execution was admitted.
     `occupies_mode` is false once the mode ignores the execution.
+    If `is_skipped` is true, the execution will end soon, and never begins.
     """
 
     def __init__(self, request: ExecutionRequest, at: datetime, on_end: OnEnd | None = None) -> None:
@@ -160,6 +161,7 @@ class Execution:
         self.began = 0.0
         self.unended_before = 0
         self.end_because = STOPPED
+        self.is_skipped = False
         self.refusal: str | None = None
 
     async def result(self) -> ExecutionEntry:
@@ -302,7 +304,9 @@ class Executor:
     async def _start_unstarted(self) -> None:
         """Start the automations that wait for room in the worker, alarms first. Waiting needs little memory."""
         while (execution := next(iter(self._unstarted_alarms or self._unstarted), None)) is not None:
-            if self._pool.has_room(is_alarm=execution.request.is_alarm):
+            if execution.is_skipped:
+                self._leave_unstarted(execution)
+            elif self._pool.has_room(is_alarm=execution.request.is_alarm):
                 self._leave_unstarted(execution)
                 self.start(execution)
             else:
@@ -403,7 +407,7 @@ class Executor:
         self.history.add(entry)
 
     def _admit_next(self, id_: str) -> None:
-        waiting = next(iter(self._waiting.get(id_, ())), None)
+        waiting = next((each for each in self._waiting.get(id_, ()) if not each.is_skipped), None)
         if waiting is not None and not self._is_stopping and not self._occupying(id_):
             _remove(self._waiting, waiting)
             self._admit(waiting)
@@ -451,7 +455,7 @@ class Executor:
     async def skip_waiting(self, id_: str, because: str) -> None:
         """Remove the executions with this id that have not started, and record them as skipped."""
         every = (*self._unstarted_of(id_), *self._waiting.get(id_, ()))
-        await self._run_steps(self._end_waiting(every, ExecutionStatus.SKIPPED, because))
+        await self._skip(every, because)
 
     async def use_sources(self, sources: Mapping[str, Source]) -> None:
         """Let the executions that have not started run these sources, by id. Skip executions without a source."""
@@ -461,7 +465,13 @@ class Executor:
                 deleted.append(execution)
             else:
                 execution.request = replace(execution.request, source=source)
-        await self._run_steps(self._end_waiting(deleted, ExecutionStatus.SKIPPED, DELETED))
+        await self._skip(deleted, DELETED)
+
+    async def _skip(self, executions: Collection[Execution], because: str) -> None:
+        """Record the executions as skipped. None of them begins meanwhile."""
+        for each in executions:
+            each.is_skipped = True
+        await self._run_steps(self._end_waiting(executions, ExecutionStatus.SKIPPED, because))
 
     async def _run_steps(self, steps: Iterable[object]) -> None:
         """Run all steps, even if the caller is cancelled. Pause only after `ENDS_AT_ONCE` steps: if the executions

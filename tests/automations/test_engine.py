@@ -314,7 +314,8 @@ async def test_a_trigger_at_the_end_of_an_execution_waits_in_the_queue(tmp_path:
 async def test_no_waiting_execution_begins_while_all_are_skipped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_deleted: bool
 ) -> None:
-    monkeypatch.setattr("appliance.event_loop.STEP_SECS", 0.0)  # pause after each execution
+    monkeypatch.setattr("appliance.event_loop.STEP_SECS", 0.0)
+    monkeypatch.setattr("appliance.lua.running.executor.ENDS_AT_ONCE", 1)  # pause after each execution
     async with bench(tmp_path, automation({"type": "system_error"}, mode={"type": "queued", "max": 20})) as it:
         it.stage.ends_at_once = False
         for _ in range(10):

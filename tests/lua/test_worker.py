@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from appliance.errors import Busy, ExecutionCancelled, ScriptFailed
-from appliance.lua.running.lua_run import Priority
+from appliance.lua.running.lua_run import MAX_REPEATS, Priority
 from appliance.lua.running.run_limits import RunLimits
 from appliance.lua.running.stuck_files import MAX_STUCK
 from appliance.lua.running.worker import (
@@ -75,6 +75,43 @@ async def test_an_execution_begun_before_a_lost_worker_is_noticed_runs_in_a_new_
         figures = pool.figures()
     assert len(notes.asked) == 10
     assert figures["kills"] == 1 and "ended unexpectedly (SIGKILL, perhaps for lack of memory)" in str(figures)
+
+
+@pytest.mark.parametrize("priority", [Priority.ALARM, Priority.NESTED_ALARM])
+async def test_an_alarm_that_called_nothing_before_its_worker_was_lost_begins_again(priority: Priority) -> None:
+    reasons: list[str] = []
+    asleep, normal, alarm = Notes(lambda *_: asyncio.Event().wait()), Notes(), Notes()
+    async with open_pool(on_kill=reasons.append) as pool:
+        called = start(pool, scene("ctx:sleep(1)"), asleep, name="automation:z", priority=priority)
+        await until(lambda: asleep.asked)
+        os.kill(pid_of(pool), signal.SIGSTOP)
+        others = [start(pool, scene(TRIVIAL), normal, name=f"automation:{name}") for name in "abcdef"]
+        source = scene("print(event.device_id) " + TRIVIAL)
+        begun = start(pool, source, alarm, {"device_id": "d"}, name="automation:y", priority=priority)
+        await until(lambda: begun.lua.is_begun and all(each.lua.is_begun for each in others))
+        os.kill(pid_of(pool), signal.SIGKILL)
+        await ended(begun)
+        for each in (called, *others):
+            with pytest.raises(ScriptFailed, match="SIGKILL"):
+                await ended(each)
+    assert alarm.printed == ["d"] and len(alarm.asked) == 1
+    assert len(asleep.asked) == 1 and not normal.asked
+    assert "failed: automation:z, automation:a, " in reasons[0] and "automation:y" not in reasons[0]
+
+
+async def test_an_alarm_that_ends_each_worker_begins_again_only_a_few_times() -> None:
+    reasons: list[str] = []
+    async with open_pool(on_kill=reasons.append) as pool:
+        notes = Notes()
+        source = scene("print(event) while true do end")
+        deadly = start(pool, source, notes, name="automation:a", priority=Priority.ALARM)
+        for _ in range(MAX_REPEATS + 1):
+            await until(lambda: len(notes.lines) > len(reasons))
+            os.kill(pid_of(pool), signal.SIGKILL)
+            await until(lambda: len(notes.lines) == len(reasons))
+        with pytest.raises(ScriptFailed, match="SIGKILL"):
+            await ended(deadly)
+    assert ["automation:a; start" in each for each in reasons] == [False] * MAX_REPEATS + [True]
 
 
 async def test_runs_that_wait_for_a_new_worker_end_with_the_pool(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,7 @@
 """The hub's side of a run: a Lua file that runs once in a worker.
 
 `begin` sends the file to a worker. If the worker ends before it has received the file, the pool calls `begin` again.
+If an alarm caused the run, this also applies until the first call of `ctx`, at most `MAX_REPEATS` times.
 `finish` answers each request from Lua, and returns the failure, if any. A run ends in one of these ways:
 
 - The worker sends the last frame, because Lua has ended or was stopped.
@@ -33,6 +34,10 @@ from appliance.lua.running.run_limits import RunSettings
 from appliance.lua.running.run_times import RunTimes
 from appliance.lua.text.source import Source
 from appliance.lua_worker.protocol import CPU, LAST, TIMING, FrameKind, Reason, WorkerFrame, encode
+
+MAX_REPEATS = 2
+"""Maximum number of times that a run of an alarm begins again after its worker has ended. The run itself may be the
+cause."""
 
 log = logging.getLogger("lua")
 
@@ -101,6 +106,7 @@ class LuaRun:
     - `number`: identifies the run in its worker; 0 without a worker.
     - `description`: the result of a DESCRIBE or CALL frame, as JSON.
     - `cpu_secs`: processor time of the run's Lua, as last reported.
+    - `_repeats_left`: how many times the run may begin again after a worker has received it.
     - `_reply`: the next frame from Lua.
     - `_task`: the task of `finish`. An interruption cancels it.
     - `_end`: Lua's last frame, or a frame that describes the interruption.
@@ -122,6 +128,8 @@ class LuaRun:
     ) -> None:
         self.name = name
         self.priority = priority
+        self.is_alarm = priority in (Priority.ALARM, Priority.NESTED_ALARM)
+        self._repeats_left = MAX_REPEATS if self.is_alarm else 0
         self.client = client
         self.queued_secs = 0.0
         self._submitted_at = settings.machine.monotonic()
@@ -156,9 +164,10 @@ class LuaRun:
 
     @property
     def may_begin(self) -> bool:
-        """Return whether a worker may begin the run: no worker has received the file, and nothing has interrupted
-        the run."""
-        return self._phase is Phase.QUEUED and self._end is None
+        """Return whether a worker may begin the run: no worker has received the file, or the run may begin again,
+        and nothing has interrupted the run."""
+        is_repeatable = self._phase is Phase.ACTIVE and self._repeats_left > 0
+        return self._end is None and (self._phase is Phase.QUEUED or is_repeatable)
 
     @property
     def is_lost(self) -> bool:
@@ -167,6 +176,12 @@ class LuaRun:
 
     def begin(self, worker: Channel) -> None:
         """Send the file to the worker."""
+        if self._phase is Phase.ACTIVE:  # the worker that had received the file has ended
+            self._phase = Phase.QUEUED
+            self._repeats_left -= 1
+            self.cpu_secs = 0.0
+            self._position = self._required = b""
+            self._is_remarked = False
         self._worker = worker
         self.number = worker.add(self)
         self.times = RunTimes(self._settings.limits, self._settings.machine)
@@ -315,12 +330,14 @@ class LuaRun:
     def note_begun(self) -> None:
         """Record that the worker received the file."""
         self._phase = Phase.ACTIVE
-        self._event = b""  # the worker has it
+        if not self._repeats_left:
+            self._event = b""  # the worker has it
         self.queued_secs = self._settings.machine.monotonic() - self._submitted_at
 
     def receive(self, frame: WorkerFrame) -> bool:
         """Handle a frame of this run. Return whether Lua has paused or ended."""
         if frame.kind is FrameKind.REQUEST:
+            self._repeats_left = 0
             self.note_position(frame.parts[2])
             if self._phase is Phase.STOPPING:
                 return False  # Lua sent the frame before STOP arrived

@@ -259,8 +259,8 @@ class WorkerPool:
         return worker
 
     async def _follow(self, worker: Worker) -> None:
-        """Let the worker live until it ends. Then end its runs. If the worker has not received a run's file, begin
-        the run in another worker, unless workers cannot start."""
+        """Let the worker live until it ends. Then end its runs, or begin them in another worker if they
+        `may_begin`, unless workers cannot start."""
         try:
             await worker.live()
         finally:
@@ -302,8 +302,10 @@ class WorkerPool:
                 self._start_worker()
 
     def _note_loss(self, worker: Worker, reason: str) -> None:
-        names = sorted({run.name for run in worker.list_runs() if run.is_begun and run.kind in _EXECUTING})
-        if names:
+        lost = [run for run in worker.list_runs() if run.is_begun and not run.may_begin and run.kind in _EXECUTING]
+        if lost:
+            alarms = {run.name for run in lost if run.is_alarm}
+            names = [*sorted(alarms), *sorted({run.name for run in lost} - alarms)]
             failed = join_first(names, MAX_NAMES_IN_LOSS)
             reason = f"{reason}; the executions in it failed: {failed}; start them again if necessary"
         self._kill_count += 1

@@ -99,6 +99,20 @@ async def test_an_alarm_that_called_nothing_before_its_worker_was_lost_begins_ag
     assert "failed: automation:z, automation:a, " in reasons[0] and "automation:y" not in reasons[0]
 
 
+async def test_alarms_are_the_first_that_begin_again() -> None:
+    async with open_pool() as pool:
+        await run(pool, TRIVIAL)
+        os.kill(pid_of(pool), signal.SIGSTOP)
+        full = [start(pool, scene(TRIVIAL), Notes(), name="scene:x") for _ in range(MAX_RUNNING)]
+        waiting = [start(pool, scene(TRIVIAL), Notes(), name="scene:x", priority=each) for each in Priority]
+        os.kill(pid_of(pool), signal.SIGKILL)
+        for each in waiting:
+            await ended(each)
+        assert all([await each.end() for each in full])
+    first = sorted(waiting, key=lambda each: each.lua.number)[:2]
+    assert [each.lua.is_alarm for each in first] == [True, True]
+
+
 async def test_an_alarm_that_ends_each_worker_begins_again_only_a_few_times() -> None:
     reasons: list[str] = []
     async with open_pool(on_kill=reasons.append) as pool:

@@ -273,8 +273,8 @@ class WorkerPool:
                     pass
 
     def _end_runs(self, worker: Worker) -> Iterator[None]:
-        """End the runs of a worker that has ended, or begin them in another worker, one per step."""
-        for run in worker.list_runs():
+        """End the runs of a worker that has ended, or begin them in another worker, one per step, alarms first."""
+        for run in sorted(worker.list_runs(), key=lambda each: not each.is_alarm):
             if run.may_begin and self._failed_starts < MAX_FAILED_STARTS and not self._is_closing:
                 self._begin_in_worker(run)
             else:

@@ -148,7 +148,7 @@ async def test_scenes_that_an_alarm_runs_continue_without_free_memory(
         "scenes/outer.lua": scene("outer", 'ctx:sleep(0) ctx:run_scene("inner") ctx:sleep(0)'),
         "scenes/inner.lua": scene("inner", "ctx:sleep(0)"),
     }
-    monkeypatch.setattr(Worker, "_lacks_memory", lambda _: True)
+    monkeypatch.setattr(Worker, "_lacks_memory", lambda *_, **__: True)
     async with open_app(adapters=DETECTOR, root=write(tmp_path, files)) as app:
         assert "the memory for Lua" in (await app.post("/scenes/outer/execute")).json["error"]
         smoke = {"device_id": "virtual:attic", "attributes": {"smoke": True}}

@@ -251,7 +251,7 @@ async def test_scenes_that_executions_run_do_not_begin_without_memory_except_for
         await run(pool, TRIVIAL)
         every = list[Started]()
         while pool.figures()["workers"][0]["resident_bytes"] + limits.max_memory <= limits.max_worker_bytes:
-            every.append(start(pool, large, asleep, name="scene:x"))
+            every.append(start(pool, large, asleep, name="scene:x", priority=Priority.ALARM))
             await until(lambda: len(asleep.asked) == len(every))
         end: object = None
         while end is None:  # until the worker has checked its memory
@@ -285,11 +285,11 @@ async def test_endless_executions_delay_neither_other_files_nor_other_clients() 
 @pytest.mark.slow
 async def test_sleeping_executions_that_grow_end_one_by_one_and_alarms_continue() -> None:
     gates, reasons = [asyncio.Event(), asyncio.Event()], list[str]()
-    notes, alarms = Notes(lambda *_: gates[len(notes.asked) > 30].wait()), Notes()
+    notes, alarms = Notes(lambda *_: gates[len(notes.asked) > 26].wait()), Notes()
     fill = "for i = %d, %d do t[i] = string.rep(string.char(64 + i), 1000000) end"
-    growing = scene(f"local t = {{}} {fill % (1, 7)} ctx:sleep(1) {fill % (8, 11)} ctx:sleep(1)")
+    growing = scene(f"local t = {{}} {fill % (1, 7)} ctx:sleep(1) {fill % (8, 14)} ctx:sleep(1)")
     async with open_pool(RunLimits(max_memory_mb=16), on_kill=reasons.append) as pool:
-        every = [start(pool, growing, notes, name="scene:x") for _ in range(30)]
+        every = [start(pool, growing, notes, name="scene:x") for _ in range(26)]
         await until(lambda: len(notes.asked) == len(every))
         await until(lambda: 2 * pool.figures()["workers"][0]["resident_bytes"] > 320 << 20)
         await asyncio.sleep(2 * CHECK_INTERVAL_SECS)
@@ -300,6 +300,23 @@ async def test_sleeping_executions_that_grow_end_one_by_one_and_alarms_continue(
         ends = [await each.end() for each in every]
     assert alarms.asked and reasons == []
     assert any(each is None for each in ends), "the ends of some executions give the others memory"
+    assert all("use the memory for Lua" in str(each) for each in ends if each is not None)
+
+
+async def test_executions_that_begin_at_once_wait_for_memory_and_alarms_do_not() -> None:
+    reasons, gate = list[str](), asyncio.Event()
+    notes, alarms = Notes(lambda *_: gate.wait()), Notes()
+    large = scene("local t = {} for i = 1, 12000 do t[i] = string.rep('x', 1000) .. i end ctx:sleep(1)")
+    async with open_pool(on_kill=reasons.append) as pool:
+        every = [start(pool, large, notes, name="scene:x") for _ in range(60)]
+        await ended(start(pool, scene(TRIVIAL), alarms, name="scene:y", priority=Priority.ALARM))
+        await until(lambda: pool.figures()["workers"][0]["resident_bytes"] > 180 << 20)
+        await ended(start(pool, scene(TRIVIAL), alarms, name="scene:y", priority=Priority.ALARM))
+        assert len(notes.asked) < len(every)
+        gate.set()
+        ends = [await each.end() for each in every]
+    assert len(alarms.asked) == 2 and reasons == []
+    assert len(notes.asked) == len(every), "each execution begins"
     assert all("use the memory for Lua" in str(each) for each in ends if each is not None)
 
 

@@ -61,6 +61,9 @@ MAX_FRAMES_AT_ONCE = 16
 MAX_NAMED = 3
 """Maximum number of executions that a message names."""
 
+RESERVE = 0.25
+"""Share of the worker's memory that is left for alarms, and for runs that continue, when other runs begin."""
+
 HALF_USED = "the running executions use half of the memory for Lua"
 
 log = logging.getLogger("lua")
@@ -81,6 +84,7 @@ class Worker(asyncio.BufferedProtocol):
     - `_by_clients`: the same frames for the runs that clients started.
     - `_others`: all other frames that are not sent yet.
     - `_delayed`: the frames from `_others` that wait until a computing run pauses or ends, for lack of memory.
+    - `_unmeasured`: the maximum number of runs that began or continued since the measurement of `_checked_bytes`.
     - `_stuck`: the names of the runs that could not be stopped. Their threads keep their memory.
     - `_is_crowded`: whether the worker has warned that runs wait to begin. Once half of them have ended, it can warn
       again.
@@ -128,7 +132,7 @@ class Worker(asyncio.BufferedProtocol):
         self._stuck: set[str] = set()
         self._check_timer: asyncio.TimerHandle | None = None
         self._largest = (0, 0)
-        self._fresh_bytes = self._checked_bytes = 0
+        self._fresh_bytes = self._checked_bytes = self._unmeasured = 0
         self._missing_confinement: str | None = None
 
     @property
@@ -293,6 +297,7 @@ class Worker(asyncio.BufferedProtocol):
                 continue
             frame = run.encode_frame(kind, parts)
             if frame is not None:
+                self._unmeasured += 1
                 self._write(frame)
                 self._note_running(run)
                 if kind is FrameKind.EXECUTE:
@@ -300,13 +305,15 @@ class Worker(asyncio.BufferedProtocol):
                 if kind is not FrameKind.ANSWER and self.is_usable:
                     run.note_begun()
 
-    def _lacks_memory(self) -> bool:
-        """Return whether one more computing run could exceed the worker's memory. As long as less than half of it was
-        used at the last check, return False, because few runs reach their limit."""
-        if self._stuck or 2 * self._checked_bytes < self._settings.limits.max_worker_bytes:
+    def _lacks_memory(self, *, reserve: float = 0.0) -> bool:
+        """Return whether one more computing run could exceed the worker's memory, except this share. As long as less
+        than half of the memory is used, return False, because few runs reach their limit. Runs that began or
+        continued since the last measurement count as if they reached it."""
+        most, limit = self._settings.limits.max_memory, self._settings.limits.max_worker_bytes
+        if self._stuck or 2 * (self._checked_bytes + self._unmeasured * most) < limit:
             return False
-        needed = (len(self._running) + 1) * self._settings.limits.max_memory
-        return self._resident_bytes() + needed > self._settings.limits.max_worker_bytes
+        self._checked_bytes, self._unmeasured = self._resident_bytes(), len(self._running)
+        return self._checked_bytes + (len(self._running) + 1) * most > limit * (1 - reserve)
 
     def _delay(self, run: LuaRun, kind: FrameKind, parts: tuple[bytes, ...]) -> None:
         """Begin or continue the run once fewer runs compute. If none computes, end this run, because only its memory
@@ -330,6 +337,8 @@ class Worker(asyncio.BufferedProtocol):
         may_begin = unbegun and not self._has_begun(max_begun)
         if unbegun and not may_begin:
             self._warn_once()
+        if unbegun is self._unbegun and self._begun and (self._delayed or self._lacks_memory(reserve=RESERVE)):
+            may_begin = False  # until a run pauses or ends
         if not may_begin or (self._others and self._others_in_a_row < MAX_OTHERS_IN_A_ROW):
             self._others_in_a_row += 1
             return self._others
@@ -416,6 +425,9 @@ class Worker(asyncio.BufferedProtocol):
     def _note_idle(self, run: LuaRun) -> None:
         """Free the run's slot, because its Lua has paused or ended."""
         self._running.discard(run)
+        self._continue_delayed()
+
+    def _continue_delayed(self) -> None:
         if self._delayed and not (self._running and self._lacks_memory()):
             self._others.extendleft(reversed(self._delayed))
             self._delayed.clear()
@@ -441,6 +453,7 @@ class Worker(asyncio.BufferedProtocol):
             self._check_deadlines()
             self._check_later()
         self._check_memory()
+        self._continue_delayed()
 
     def _check_silence(self) -> None:
         """Kill the process if it has not answered for too long. If no reply is pending, kill only a halted
@@ -472,7 +485,7 @@ class Worker(asyncio.BufferedProtocol):
 
     def _check_memory(self) -> None:
         used, limit = self._resident_bytes(), self._settings.limits.max_worker_bytes
-        self._checked_bytes = used
+        self._checked_bytes, self._unmeasured = used, 0
         if used > limit:
             run = self._runs.get(self._largest[0])
             whose = "" if run is None else f"; {run.name} used the most memory, so reduce its data"

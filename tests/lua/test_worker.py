@@ -100,7 +100,7 @@ async def test_an_alarm_that_called_nothing_before_its_worker_was_lost_begins_ag
 
 
 async def test_alarms_are_the_first_that_begin_again() -> None:
-    async with open_pool() as pool:
+    async with open_pool(RunLimits(max_memory_mb=2)) as pool:
         await run(pool, TRIVIAL)
         os.kill(pid_of(pool), signal.SIGSTOP)
         full = [start(pool, scene(TRIVIAL), Notes(), name="scene:x") for _ in range(MAX_RUNNING)]
@@ -175,7 +175,7 @@ async def test_an_early_end_of_a_worker_starts_no_other_until_needed() -> None:
 
 
 async def test_an_execution_that_waited_for_a_lost_worker_runs_in_a_new_one() -> None:
-    async with open_pool(RunLimits(max_cpu_secs=60.0)) as pool:
+    async with open_pool(RunLimits(max_memory_mb=2, max_cpu_secs=60.0)) as pool:
         notes = Notes()
         full = [start(pool, scene("print('on') while true do end"), notes, name="x") for _ in range(MAX_RUNNING)]
         waiting = Notes()

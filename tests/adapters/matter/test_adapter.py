@@ -166,7 +166,7 @@ async def test_devices_beyond_the_limit_are_rejected_and_counted_and_reported_on
         [limit] = [each for each in it.happened if isinstance(each, events.ObservationDropped)]
         assert (limit.device_id, limit.reason) == (
             "matter",
-            "more than 2,000 devices, 64 MiB of attributes, or 4 MiB per node; rejected so far: 9",
+            "more than 2,000 devices, 64 MiB of attributes, 4 MiB per node, or 512 KiB per text; rejected so far: 9",
         )
         await it.vendor.remove(2)
         await until(lambda: len(it.registry.list_devices()) == MAX_DEVICES - 1)

@@ -320,6 +320,24 @@ async def test_executions_that_begin_at_once_wait_for_memory_and_alarms_do_not()
     assert all("use the memory for Lua" in str(each) for each in ends if each is not None)
 
 
+@pytest.mark.slow
+async def test_executions_whose_memory_grows_slowly_leave_memory_for_alarms() -> None:
+    """At each check of the memory, the executions that have begun use far less than their limits."""
+    reasons, gate = list[str](), asyncio.Event()
+    notes = Notes(lambda *_: gate.wait())
+    fill = "for i = 1, 12500 do for j = 1, 1500 do end t[i] = string.rep('x', 1000) .. i end"
+    async with open_pool(on_kill=reasons.append) as pool:
+        alarm = start(pool, scene("ctx:sleep(1)"), notes, name="scene:y", priority=Priority.ALARM)
+        await until(lambda: len(notes.asked) == 1)
+        every = [start(pool, scene(f"local t = {{}} {fill} ctx:sleep(1)"), notes, name="scene:x") for _ in range(40)]
+        await until(lambda: 2 * pool.figures()["workers"][0]["resident_bytes"] > 320 << 20, within=60)
+        await asyncio.sleep(2 * CHECK_INTERVAL_SECS)
+        gate.set()
+        assert await alarm.end() is None
+        assert [await each.end() for each in every] == [None] * len(every)
+    assert reasons == []
+
+
 async def test_a_replaced_execution_that_waits_for_a_call_keeps_its_place() -> None:
     gate = asyncio.Event()
     notes = Notes(lambda *_: gate.wait())

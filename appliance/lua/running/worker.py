@@ -199,7 +199,7 @@ class Worker(asyncio.BufferedProtocol):
             self._reap()
 
     def kill(self, because: str, *, quietly: bool = False) -> None:
-        """Kill the process. Every run that has begun in the process ends with the reason `because`."""
+        """Kill the process. Every run that has begun in it, and cannot begin again, ends with this reason."""
         if self.ended_because is None:
             self.ended_because = because
             self.is_quiet = quietly
@@ -306,11 +306,14 @@ class Worker(asyncio.BufferedProtocol):
                     run.note_begun()
 
     def _lacks_memory(self, *, reserve: float = 0.0) -> bool:
-        """Return whether one more computing run could exceed the worker's memory, except this share. As long as less
-        than half of the memory is used, return False, because few runs reach their limit. Runs that began or
-        continued since the last measurement count as if they reached it."""
+        """Return whether one more computing run could exceed the worker's memory, except this share.
+
+        Without a reserve, return False as long as less than half of the memory is used, because few runs reach their
+        limit. Runs that began or continued since the last measurement count as if they reached it.
+        """
         most, limit = self._settings.limits.max_memory, self._settings.limits.max_worker_bytes
-        if self._stuck or 2 * (self._checked_bytes + self._unmeasured * most) < limit:
+        is_half_free = 2 * (self._checked_bytes + self._unmeasured * most) < limit
+        if self._stuck or (is_half_free and not reserve):
             return False
         self._checked_bytes, self._unmeasured = self._resident_bytes(), len(self._running)
         return self._checked_bytes + (len(self._running) + 1) * most > limit * (1 - reserve)

@@ -331,6 +331,28 @@ async def test_no_waiting_execution_begins_while_all_are_skipped(
         assert sorted(status for status, _ in it.outcomes()) == ["ok"] + ["skipped"] * 9
 
 
+async def test_an_execution_that_is_queued_while_others_are_skipped_begins_afterwards(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("appliance.event_loop.STEP_SECS", 0.0)
+    async with bench(tmp_path, automation({"type": "system_error"}, mode={"type": "queued", "max": 400})) as it:
+        it.stage.ends_at_once = False
+        for _ in range(350):
+            it.bus.publish(SystemErrorReported(message="x"))
+        executor = it.parts.executor
+        skipping = asyncio.ensure_future(executor.skip_waiting("a", "off"))
+        await asyncio.sleep(0)
+        it.stage.plays[0].end()
+        for _ in range(3):
+            await asyncio.sleep(0)
+        assert not skipping.done() and ("ok", None) in it.outcomes()
+        it.bus.publish(SystemErrorReported(message="y"))  # the automation is switched on again
+        await skipping
+        await it.drain()
+        assert it.events[-1]["message"] == "y"
+        it.stage.plays[-1].end()
+
+
 @pytest.mark.parametrize("mode", ["queued", "parallel"])
 async def test_events_of_executions_next_to_others_have_a_limit_in_bytes(tmp_path: Path, mode: str) -> None:
     async with bench(tmp_path, automation({"type": "system_error"}, mode={"type": mode, "max": 500})) as it:

@@ -472,6 +472,8 @@ class Executor:
         for each in executions:
             each.is_skipped = True
         await self._run_steps(self._end_waiting(executions, ExecutionStatus.SKIPPED, because))
+        for id_ in {each.request.id for each in executions}:
+            self._admit_next(id_)  # an execution that was queued meanwhile
 
     async def _run_steps(self, steps: Iterable[object]) -> None:
         """Run all steps, even if the caller is cancelled. Pause only after `ENDS_AT_ONCE` steps: if the executions

@@ -315,7 +315,7 @@ async def test_describing_a_hostile_file_ends_with_a_clear_error() -> None:
 
 @pytest.mark.slow
 async def test_a_short_script_ends_while_forty_others_spin() -> None:
-    async with open_pool(RunLimits(max_cpu_secs=30.0)) as pool:
+    async with open_pool(RunLimits(max_cpu_secs=30.0, max_memory_mb=2)) as pool:
         spinning = [start(pool, scene("while true do end"), Notes(), name=f"spinner {each}") for each in range(40)]
         async with asyncio.timeout(PATIENCE):
             notes = await run(pool, TRIVIAL)

@@ -126,6 +126,28 @@ async def test_stored_cooldowns_apply_only_from_the_present_time(
     assert [orjson.loads(line)["fired"] for line in result.lines] == [fires]
 
 
+HOLDS_MEMORY = """return {
+  id = "holds", name = "Holds", mode = { type = "parallel", max = 1000 },
+  trigger = { type = "interval", every_secs = 100 },
+  execute = function(ctx)
+    local text = string.rep("a", 8 * 1024 * 1024)
+    ctx:sleep(3000)
+    return text
+  end,
+}
+"""
+
+
+async def test_the_lua_worker_of_a_simulation_has_less_memory_than_the_worker_of_the_hub(tmp_path: Path) -> None:
+    """Thirty executions sleep at the same time, and hold 240 MiB."""
+    write(tmp_path, {"automations/holds.lua": HOLDS_MEMORY, "test.toml": ""})
+    asked = SimulationRequest(start=FROM, hours=1, runs_lua=True)
+    result = await HubSimulations(tmp_path / "config" / "test.toml").simulate(asked, {})
+    errors = [str(orjson.loads(line).get("error")) for line in result.lines]
+    assert any("use half of the memory for Lua" in each for each in errors), errors[-3:]
+    assert result.is_complete
+
+
 def list_children() -> set[str]:
     found = (each.read_text().split() for each in Path("/proc/self/task").glob("*/children"))
     return {pid for pids in found for pid in pids}

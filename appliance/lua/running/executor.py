@@ -328,7 +328,7 @@ class Executor:
                 context,
                 request.event,
                 name=request.label,
-                priority=request.priority,
+                priority=self.priority_of(request),
                 client=request.client,
             )
             if self._unfinished is not None:
@@ -340,6 +340,9 @@ class Executor:
             self._end(execution, ExecutionStatus.ERROR, reason)
             # if hundreds fail, nested calls would exceed the recursion limit
             asyncio.get_running_loop().call_soon(self._admit_next, request.id)
+
+    def priority_of(self, request: ExecutionRequest) -> Priority:
+        return request.priority
 
     async def _run(self, execution: Execution, lua: LuaRun) -> None:
         """Wait until the execution's Lua has ended."""

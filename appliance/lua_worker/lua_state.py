@@ -230,7 +230,8 @@ class LuaState:
             self._send(line)
         else:
             self._held_back += 1
-            self._late_lines = [*self._late_lines, line][-MAX_LATE_LOG_LINES:]
+            self._late_lines.append(line)
+            del self._late_lines[:-MAX_LATE_LOG_LINES]
 
     def _send_late_lines(self) -> None:
         """Send the newest lines that were held back, and the number of dropped lines."""

@@ -91,8 +91,7 @@ async def return_unused(clock: Clock, pack: Callable[[], Awaitable[bool]]) -> No
         await clock.sleep(CHECK_AGAIN_SECS if has_packed else CHECK_SECS)
         has_packed = await pack()
         is_due = has_packed or abs(resident_bytes() - collected) > GROWTH_BYTES
-        is_due = is_due and sum(len(gc.get_objects(each)) for each in range(3)) < MAX_COLLECTED
-        if is_due:
+        if is_due and sum(len(gc.get_objects(each)) for each in range(3)) < MAX_COLLECTED:
             gc.collect()  # this collection also empties Python's free lists, whose tuples keep pages in use
         if resident_bytes() > least + GROWTH_BYTES:
             # the cache refers to up to 4,096 names that C code has created, such as copies of `utcoffset`; each name

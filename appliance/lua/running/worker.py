@@ -290,8 +290,7 @@ class Worker(asyncio.BufferedProtocol):
     def _send_waiting(self) -> None:
         while self.is_usable and self.is_ready and len(self._running) < MAX_RUNNING and (waiting := self._choose()):
             run, kind, parts = waiting.popleft()
-            is_alarm = run.priority in (Priority.ALARM, Priority.NESTED_ALARM)
-            is_delayable = not is_alarm and (kind is FrameKind.ANSWER or run.priority is Priority.NESTED)
+            is_delayable = not run.is_alarm and (kind is FrameKind.ANSWER or run.priority is Priority.NESTED)
             if is_delayable and (self._delayed or self._lacks_memory()):
                 self._delay(run, kind, parts)
                 continue
@@ -340,8 +339,8 @@ class Worker(asyncio.BufferedProtocol):
         may_begin = unbegun and not self._has_begun(max_begun)
         if unbegun and not may_begin:
             self._warn_once()
-        if unbegun is self._unbegun and self._begun and (self._delayed or self._lacks_memory(reserve=RESERVE)):
-            may_begin = False  # until a run pauses or ends
+        if may_begin and unbegun is self._unbegun and self._begun:
+            may_begin = not (self._delayed or self._lacks_memory(reserve=RESERVE))
         if not may_begin or (self._others and self._others_in_a_row < MAX_OTHERS_IN_A_ROW):
             self._others_in_a_row += 1
             return self._others

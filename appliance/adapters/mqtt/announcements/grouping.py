@@ -21,9 +21,8 @@ def group_announcements(
 
     Entities with a common identifier or connection form one device. If several announcements have the same unique id,
     the topics in `newcomers` come last, then an announcement in `present` takes precedence, otherwise the first by
-    topic. A migrating announcement is ignored
-    once it has arrived at the new topic. The second result maps the key of each ignored announcement to the
-    announcement's topic, and to the topic that is used instead.
+    topic. A migrating announcement is ignored once it has arrived at the new topic. The second result maps the key of
+    each ignored announcement to the announcement's topic, and to the topic that is used instead.
     """
     chosen: dict[tuple[str, str], Announcement] = {}
     doubles: dict[str, tuple[str, str]] = {}
